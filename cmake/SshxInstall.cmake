@@ -1,0 +1,21 @@
+install(TARGETS sshx RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(
+  DIRECTORY "${SSHX_GENERATED}/man/"
+  DESTINATION "${CMAKE_INSTALL_MANDIR}/man1"
+  FILES_MATCHING
+  PATTERN "*.1")
+install(
+  DIRECTORY "${SSHX_GENERATED}/schemas/"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/sshx/schemas/operations"
+  FILES_MATCHING
+  PATTERN "*.json")
+install(
+  DIRECTORY "${PROJECT_SOURCE_DIR}/schemas/documents/"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/sshx/schemas/documents"
+  FILES_MATCHING
+  PATTERN "*.json")
+install(
+  FILES "${SSHX_GENERATED}/completions/sshx.bash"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
+  RENAME sshx)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
