@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/result.h"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sshx {
+
+/// The caller's home: $HOME if set, absolute and owned by the caller, else the passwd entry's home.
+/// Returns: config (`no_home`) when neither exists.
+[[nodiscard]] Result<std::filesystem::path> home_directory();
+
+/// The login name of the calling user, from the passwd entry; "uid-N" when there is none.
+[[nodiscard]] std::string local_user_name();
+
+/// `~` and `~/...` at the front become the home. Returns: config (`no_home`).
+[[nodiscard]] Result<std::filesystem::path> expand_home(std::string_view path);
+
+/// Where sshx keeps its own files (design §10): everything in $SSHX_HOME if set, else the XDG base
+/// directories. Each returns: config (`no_home`).
+[[nodiscard]] Result<std::filesystem::path> hosts_file_path();
+[[nodiscard]] Result<std::filesystem::path> audit_database_path();
+
+/// ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts stay where OpenSSH keeps them.
+[[nodiscard]] Result<std::filesystem::path> user_known_hosts_path();
+[[nodiscard]] std::filesystem::path global_known_hosts_path();
+
+}  // namespace sshx

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "core/descriptor.h"
+#include "core/json.h"
+
+#include <string>
+#include <string_view>
+
+namespace sshx {
+
+/// Checks `request` against the operation's descriptor: object, known properties for this surface,
+/// types, ranges, lengths, patterns, enums, required ones. Gives back the request with defaults
+/// filled in, properties in the descriptor's order; an integral float becomes an integer where one
+/// is asked for, as in JSON Schema. Rules across properties are the operation's own. Waits for
+/// nothing. Returns: config (`unknown_property`, `type`, `range`, `required`, `pattern`), naming
+/// the property and its flag.
+[[nodiscard]] Result<Json> check_request(const Operation& operation, const Json& request,
+                                         Surface surface);
+
+/// The same for the value of one property. Gives back the value. Returns: config (`type`, `range`,
+/// `pattern`).
+[[nodiscard]] Result<Json> check_property(const Property& property, const Json& value);
+
+/// How messages name a property: "timeout_seconds (--timeout)", "name (NAME)", "command (after
+/// --)", "stdin".
+[[nodiscard]] std::string property_label(const Property& property);
+
+/// The property of that name; null when the operation has none.
+[[nodiscard]] const Property* find_property(const Operation& operation,
+                                            std::string_view name) noexcept;
+
+}  // namespace sshx

@@ -1,0 +1,166 @@
+#include "core/sha256.h"
+
+#include <openssl/evp.h>
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <stdexcept>
+
+namespace sshx {
+namespace {
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+constexpr std::string_view kBase64Digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+constexpr std::array<std::int8_t, 256> make_base64_values() {
+  std::array<std::int8_t, 256> values{};
+  for (auto& value : values) value = -1;
+  for (std::size_t i = 0; i < kBase64Digits.size(); ++i) {
+    values[static_cast<unsigned char>(kBase64Digits[i])] = static_cast<std::int8_t>(i);
+  }
+  return values;
+}
+
+constexpr auto kBase64Values = make_base64_values();
+
+/// The bits of up to four digits, the first in the highest place; nothing when one of them is no
+/// base64 digit.
+std::optional<std::uint32_t> quantum(std::string_view digits) {
+  std::uint32_t bits = 0;
+  for (const char digit : digits) {
+    const auto value = kBase64Values[static_cast<unsigned char>(digit)];
+    if (value < 0) return std::nullopt;
+    bits = (bits << 6U) | static_cast<std::uint32_t>(value);
+  }
+  return bits << (6U * static_cast<unsigned>(4 - digits.size()));
+}
+
+struct FreeDigest {
+  void operator()(EVP_MD* digest) const noexcept { EVP_MD_free(digest); }
+
+  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+};
+
+/// SHA-1 of the parts, one after the other.
+std::string sha1(std::initializer_list<std::string_view> parts) {
+  thread_local const std::unique_ptr<EVP_MD, FreeDigest> algorithm(
+      EVP_MD_fetch(nullptr, "SHA1", nullptr));
+  thread_local const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  bool done = EVP_DigestInit_ex2(context.get(), algorithm.get(), nullptr) == 1;
+  for (const auto part : parts)
+    done = done && EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1;
+  done = done && EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1;
+  if (!done) throw std::runtime_error("libcrypto offers no SHA-1");
+  return {digest.begin(), digest.begin() + size};
+}
+
+Error base64_error() {
+  return config_error("base64", "not valid base64 (RFC 4648, padded, without white space)");
+}
+
+}  // namespace
+
+std::string sha256(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("libcrypto offers no SHA-256");
+  }
+  return {digest.begin(), digest.begin() + size};
+}
+
+std::string sha256_label(std::string_view bytes) {
+  return "sha256:" + to_hex(sha256(bytes));
+}
+
+std::string hmac_sha1(std::string_view key, std::string_view message) {
+  // Not HMAC(): OpenSSL 3 looks the algorithm up anew in each call, which costs five times the
+  // hashing, and a known_hosts file may have tens of thousands of hashed names.
+  constexpr std::size_t kBlock = 64;
+  const auto short_key = key.size() > kBlock ? sha1({key}) : std::string(key);
+  std::string inner(kBlock, '\x36');
+  std::string outer(kBlock, '\x5c');
+  for (std::size_t i = 0; i < short_key.size(); ++i) {
+    inner[i] = static_cast<char>(inner[i] ^ short_key[i]);
+    outer[i] = static_cast<char>(outer[i] ^ short_key[i]);
+  }
+  return sha1({outer, sha1({inner, message})});
+}
+
+std::string random_bytes(std::size_t count) {
+  std::string bytes(count, '\0');
+  std::size_t filled = 0;
+  while (filled < count) {
+    const auto got = getrandom(bytes.data() + filled, count - filled, 0);
+    if (got < 0 && errno != EINTR) throw std::runtime_error("the system offers no random bytes");
+    if (got > 0) filled += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+std::string to_hex(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += kHexDigits[byte >> 4U];
+    text += kHexDigits[byte & 15U];
+  }
+  return text;
+}
+
+std::string to_base64_unpadded(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() * 4 + 2) / 3);
+  std::uint32_t bits = 0;
+  unsigned pending = 0;
+  for (const char c : bytes) {
+    bits = (bits << 8U) | static_cast<unsigned char>(c);
+    pending += 8;
+    while (pending >= 6) {
+      pending -= 6;
+      text += kBase64Digits[(bits >> pending) & 63U];
+    }
+  }
+  if (pending > 0) text += kBase64Digits[(bits << (6 - pending)) & 63U];
+  return text;
+}
+
+std::string to_base64(std::string_view bytes) {
+  auto text = to_base64_unpadded(bytes);
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
+}
+
+Result<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return base64_error();
+  std::string bytes(text.size() / 4 * 3, '\0');
+  std::size_t size = 0;
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    auto group = text.substr(at, 4);
+    if (at + 4 == text.size()) {
+      if (group.ends_with('=')) group.remove_suffix(1);
+      if (group.ends_with('=')) group.remove_suffix(1);
+    }
+    const auto bits = quantum(group);
+    if (!bits || group.size() < 2) return base64_error();
+    const std::size_t count = group.size() - 1;
+    // Bits beyond the last byte must be zero, else one value would have several spellings (RFC 4648
+    // §3.5).
+    if ((*bits & ((1U << (8U * (3 - count))) - 1)) != 0) return base64_error();
+    for (std::size_t i = 0; i < count; ++i) {
+      bytes[size++] = static_cast<char>((*bits >> (8U * (2 - i))) & 255U);
+    }
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace sshx

@@ -1,0 +1,87 @@
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace sshx {
+namespace {
+
+TEST(Operations, AreSortedAndFound) {
+  EXPECT_TRUE(std::ranges::is_sorted(operations(), {}, &Operation::name));
+  for (const auto& operation : operations()) EXPECT_EQ(find_operation(operation.name), &operation);
+  EXPECT_EQ(find_operation("host"), nullptr);
+  EXPECT_EQ(find_operation(""), nullptr);
+}
+
+TEST(Operations, PrintADocumentThatIsPublished) {
+  for (const auto& operation : operations()) {
+    for (const auto document : {operation.document, operation.dry_run_document}) {
+      const auto found = std::ranges::find(published_schemas(), document, &PublishedSchema::name);
+      EXPECT_TRUE(document.empty() || found != published_schemas().end())
+          << operation.name << ": " << document;
+    }
+  }
+}
+
+TEST(Operations, HaveDefaultsThatTheirOwnChecksAccept) {
+  for (const auto& operation : operations()) {
+    for (const auto properties : {operation.properties, operation.presentation}) {
+      for (const auto& property : properties) {
+        if (property.default_json.empty()) continue;
+        const auto value = parse_json(property.default_json, "default");
+        ASSERT_TRUE(value) << operation.name << " " << property.name;
+        EXPECT_TRUE(check_property(property, *value)) << operation.name << " " << property.name;
+      }
+    }
+  }
+}
+
+TEST(Operations, KeepTheTableOfKindsInTheAuditFilter) {
+  const auto* property = find_property(*find_operation("audit.query"), "error_kind");
+  ASSERT_NE(property, nullptr);
+  std::set<std::string_view> kinds;
+  for (const auto& row : error_kinds()) kinds.insert(row.name);
+  EXPECT_EQ(std::set<std::string_view>(property->choices.begin(), property->choices.end()), kinds);
+}
+
+TEST(PublishedSchemas, AreJsonObjectsWithTheirTitle) {
+  std::set<std::string_view> names;
+  for (const auto& schema : published_schemas()) {
+    EXPECT_TRUE(names.insert(schema.name).second) << schema.name;
+    const auto value = parse_json(schema.text, schema.name);
+    ASSERT_TRUE(value) << schema.name;
+    EXPECT_EQ((*value)["type"], "object") << schema.name;
+    EXPECT_TRUE(schema.text.ends_with("\n")) << schema.name;
+    EXPECT_TRUE(schema.kind == "request" || schema.kind == "document") << schema.name;
+  }
+}
+
+// Portable for every agent (design §2): one closed object of plain typed properties.
+TEST(PublishedSchemas, KeepRequestsPlain) {
+  for (const auto& operation : operations()) {
+    const auto found =
+        std::ranges::find(published_schemas(), operation.name, &PublishedSchema::name);
+    ASSERT_NE(found, published_schemas().end());
+    const auto schema = *parse_json(found->text, operation.name);
+    EXPECT_EQ(schema["additionalProperties"], false);
+    EXPECT_EQ(schema["properties"].size(), operation.properties.size());
+    for (const auto& [name, property] : schema["properties"].items()) {
+      EXPECT_TRUE(property["type"].is_string()) << name;
+      EXPECT_TRUE(property["description"].is_string()) << name;
+    }
+    for (const auto* word : {"$ref", "oneOf", "anyOf", "allOf", "x-"}) {
+      EXPECT_THAT(std::string(found->text), testing::Not(testing::HasSubstr(word)))
+          << operation.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sshx
