@@ -1,0 +1,245 @@
+#include "inventory/known_hosts.h"
+
+#include "core/file.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "inventory/host.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace sshx::inventory {
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::size_t kFileLimit = std::size_t{64} << 20U;
+constexpr std::size_t kWarningsPerFile = 10;
+
+/// What the lines that match one name say of one key.
+struct Standing {
+  bool revoked = false;
+  bool same = false;
+  bool same_type = false;
+  bool any = false;
+};
+
+Standing standing_of(const std::vector<KnownHostsLine>& lines, std::string_view name,
+                     const PublicKey& key) {
+  Standing standing;
+  for (const auto& line : lines) {
+    if (line.marker == Marker::cert_authority || !line.matches(name)) continue;
+    const bool same = line.key == key;
+    if (line.marker == Marker::revoked) {
+      standing.revoked = standing.revoked || same;
+      continue;
+    }
+    standing.any = true;
+    standing.same = standing.same || same;
+    standing.same_type = standing.same_type || line.key.type == key.type;
+  }
+  return standing;
+}
+
+std::optional<HostKeyVerdict> verdict_of(const Standing& standing) {
+  if (standing.revoked) return HostKeyVerdict::revoked;
+  if (standing.same) return HostKeyVerdict::ok;
+  if (standing.same_type) return HostKeyVerdict::changed;
+  if (standing.any) return HostKeyVerdict::other_type;
+  return std::nullopt;
+}
+
+std::vector<PublicKey> keys_of(const std::vector<KnownHostsLine>& lines, std::string_view name) {
+  std::vector<PublicKey> keys;
+  std::vector<PublicKey> revoked;
+  for (const auto& line : lines) {
+    if (line.marker == Marker::cert_authority || !line.matches(name)) continue;
+    auto& list = line.marker == Marker::revoked ? revoked : keys;
+    if (std::find(list.begin(), list.end(), line.key) == list.end()) list.push_back(line.key);
+  }
+  std::erase_if(keys, [&](const PublicKey& key) {
+    return std::find(revoked.begin(), revoked.end(), key) != revoked.end();
+  });
+  return keys;
+}
+
+/// The content of a known_hosts file; empty where there is none.
+Result<std::string> read_known_hosts(const path& file) {
+  if (file == "/dev/null") return std::string();
+  auto checked = check_private(file);
+  if (!checked && checked.error().kind == ErrorKind::config) return std::move(checked).error();
+  auto content = read_file(file, kFileLimit);
+  if (content) return content;
+  if (content.error().code == "not_found") return std::string();
+  return config_error(
+      "known_hosts", content.error().message,
+      "no host key can be trusted without it: make it readable, or name another file");
+}
+
+std::vector<KnownHostsLine> parse_lines(const path& file, std::string_view content,
+                                        std::vector<std::string>& warnings) {
+  std::vector<KnownHostsLine> lines;
+  std::size_t number = 0;
+  std::size_t skipped = 0;
+  while (!content.empty()) {
+    const auto text = content.substr(0, content.find('\n'));
+    content.remove_prefix(std::min(text.size() + 1, content.size()));
+    ++number;
+    auto line = parse_known_hosts_line(text);
+    if (line) {
+      if (*line) lines.push_back(std::move(**line));
+    } else if (++skipped <= kWarningsPerFile) {
+      warnings.push_back(
+          fmt::format("{}:{}: skipped: {}", file.string(), number, line.error().message));
+    }
+  }
+  if (skipped > kWarningsPerFile) {
+    warnings.push_back(
+        fmt::format("{}: skipped {} more lines", file.string(), skipped - kWarningsPerFile));
+  }
+  return lines;
+}
+
+/// The records of a file as they stand, without white space around them. They are views of
+/// `content`.
+void collect_records(std::string_view content, std::vector<std::string_view>& records) {
+  while (!content.empty()) {
+    const auto line = content.substr(0, content.find('\n'));
+    content.remove_prefix(std::min(line.size() + 1, content.size()));
+    const auto record = trim(line);
+    if (!record.empty() && record.front() != '#') records.push_back(record);
+  }
+}
+
+std::string digest_of(std::span<const std::string> contents) {
+  std::vector<std::string_view> records;
+  for (const auto& content : contents) collect_records(content, records);
+  std::sort(records.begin(), records.end());
+  std::string all;
+  for (const auto record : records) all.append(record).append("\n");
+  return sha256_label(all);
+}
+
+/// A name that known_hosts would read as something else must not get into it.
+Status check_plain_name(std::string_view host) {
+  const bool plain = !host.empty() && std::all_of(host.begin(), host.end(), [](char c) {
+    return c > ' ' && c < 0x7F && std::string_view("*?!,|#@[]\"").find(c) == std::string_view::npos;
+  });
+  if (plain) return {};
+  return config_error("address",
+                      fmt::format("\"{}\" cannot be a name in known_hosts", printable(host)),
+                      "use a host name or an IP address");
+}
+
+bool is_stored(const std::vector<KnownHostsLine>& lines, std::string_view name,
+               const PublicKey& key) {
+  return std::any_of(lines.begin(), lines.end(), [&](const KnownHostsLine& line) {
+    return line.marker == Marker::none && line.key == key && line.matches(name);
+  });
+}
+
+Status append(const path& file, std::string_view text) {
+  const UniqueFd fd(open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!fd) return io_error("write", file.string(), errno);
+  SSHX_CHECK(write_all(fd.get(), text, file.string()));
+  if (fsync(fd.get()) != 0) return io_error("write", file.string(), errno);
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(HostKeyVerdict verdict) noexcept {
+  switch (verdict) {
+  case HostKeyVerdict::ok:
+    return "ok";
+  case HostKeyVerdict::unknown:
+    return "unknown";
+  case HostKeyVerdict::changed:
+    return "changed";
+  case HostKeyVerdict::revoked:
+    return "revoked";
+  case HostKeyVerdict::other_type:
+    return "other_type";
+  }
+  return "";
+}
+
+Result<KnownHosts> KnownHosts::load(std::span<const path> files) {
+  KnownHosts hosts;
+  std::vector<std::string> contents;
+  for (const auto& file : files) {
+    SSHX_TRY(auto content, read_known_hosts(file));
+    auto lines = parse_lines(file, content, hosts.warnings_);
+    std::move(lines.begin(), lines.end(), std::back_inserter(hosts.lines_));
+    contents.push_back(std::move(content));
+  }
+  hosts.digest_ = digest_of(contents);
+  return hosts;
+}
+
+HostKeyVerdict KnownHosts::verdict(std::string_view host, std::uint16_t port,
+                                   const PublicKey& key) const {
+  const auto exact = verdict_of(standing_of(lines_, known_hosts_name(host, port), key));
+  if (exact) return *exact;
+  if (port == kDefaultPort) return HostKeyVerdict::unknown;
+  // The plain name can only confirm a key, or revoke it: another key there says nothing of this
+  // port's server.
+  const auto plain = verdict_of(standing_of(lines_, known_hosts_name(host, kDefaultPort), key));
+  if (plain == HostKeyVerdict::ok || plain == HostKeyVerdict::revoked) return *plain;
+  return HostKeyVerdict::unknown;
+}
+
+std::vector<PublicKey> KnownHosts::stored_keys(std::string_view host, std::uint16_t port) const {
+  auto keys = keys_of(lines_, known_hosts_name(host, port));
+  if (keys.empty() && port != kDefaultPort) return stored_keys(host, kDefaultPort);
+  return keys;
+}
+
+std::vector<std::string> KnownHosts::stored_types(std::string_view host, std::uint16_t port) const {
+  const auto name = known_hosts_name(host, port);
+  std::vector<std::string> types;
+  for (const auto& line : lines_) {
+    if (line.marker != Marker::none || !line.matches(name)) continue;
+    const auto& type = line.key.type;
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
+bool KnownHosts::has_authority(std::string_view host, std::uint16_t port) const {
+  const auto exact = known_hosts_name(host, port);
+  const auto plain = known_hosts_name(host, kDefaultPort);
+  return std::any_of(lines_.begin(), lines_.end(), [&](const KnownHostsLine& line) {
+    return line.marker == Marker::cert_authority && (line.matches(exact) || line.matches(plain));
+  });
+}
+
+Status append_known_host(const path& file, std::string_view host, std::uint16_t port,
+                         std::span<const PublicKey> keys) {
+  SSHX_CHECK(check_plain_name(host));
+  if (file.has_parent_path()) {
+    SSHX_CHECK(make_private_directory(file.parent_path()));
+  }
+  SSHX_TRY(const auto lock, FileLock::acquire(file));
+  SSHX_TRY(const auto content, read_known_hosts(file));
+  std::vector<std::string> warnings;
+  const auto stored = parse_lines(file, content, warnings);
+  const auto name = known_hosts_name(host, port);
+  std::string lines;
+  for (const auto& key : keys) {
+    if (is_stored(stored, name, key)) continue;
+    lines += fmt::format("{} {}\n", name, public_key_text(key));
+  }
+  if (lines.empty()) return {};
+  if (!content.empty() && content.back() != '\n') lines.insert(0, "\n");
+  return append(file, lines);
+}
+
+}  // namespace sshx::inventory
