@@ -1,0 +1,256 @@
+#include "ssh/channel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+
+#include "ssh/session_state.h"
+
+namespace sshx::ssh {
+namespace {
+
+// Larger windows make sshd buffer and cut the throughput; packets above 32 KiB are refused by libssh2.
+constexpr unsigned kWindow = 4U << 20U;
+constexpr unsigned kPacket = 32768;
+constexpr std::size_t kReadSize = 64UL * 1024;
+constexpr std::size_t kReadsPerTurn = 16;
+constexpr std::size_t kInputChunk = 32000;
+constexpr std::size_t kSendQueueLimit = 256UL * 1024;
+/// How long output may stay silent after the command's own end before it counts as held by something else.
+constexpr std::chrono::milliseconds kOpenOutputGrace{1000};
+
+Error interrupted(const Connection::State& state, Interruption why, Error at_deadline) {
+  if (why == Interruption::cancelled) return state.runtime.cancellation.error();
+  if (why == Interruption::lost) return state.lost_error();
+  return at_deadline;
+}
+
+/// Carries one command's streams; lives as long as Channel::run does.
+class CommandRun {
+ public:
+  CommandRun(Connection::State& state, LIBSSH2_CHANNEL* channel, CommandStreams& streams)
+      : state_(state), channel_(channel), streams_(streams), buffer_(kReadSize, '\0') {}
+
+  Task<void> start(const std::string& command, Deadline deadline);
+  Task<void> carry(Deadline deadline);
+  [[nodiscard]] bool acknowledged() const { return outcome_.request == Acknowledgement::success; }
+  CommandOutcome take_outcome() { return std::move(outcome_); }
+
+ private:
+  bool read_stream(OutputStream stream);
+  bool read_output();
+  bool write_input();
+  bool send_chunk();
+  void send_end_of_input();
+  void note_exit();
+  [[nodiscard]] bool finished();
+  [[nodiscard]] std::optional<Error> local_failure() const;
+  [[nodiscard]] bool exit_known() const { return outcome_.exit_status || outcome_.exit_signal; }
+  [[nodiscard]] Deadline next_look(Deadline deadline) const;
+  Task<bool> wait(Deadline deadline);
+
+  Connection::State& state_;
+  LIBSSH2_CHANNEL* channel_;
+  CommandStreams& streams_;
+  CommandOutcome outcome_;
+  std::string buffer_;
+  std::string unsent_;
+  Deadline last_activity_ = Clock::now();
+  bool input_done_ = false;
+  bool input_refused_ = false;
+  bool lost_ = false;
+};
+
+Error command_timeout(const Connection::State& state) {
+  return {ErrorKind::timeout, "command",
+          fmt::format("the command on {} did not end within its timeout", state.peer_text()),
+          "raise --timeout, or look on the host whether it still runs"};
+}
+
+Task<void> CommandRun::start(const std::string& command, Deadline deadline) {
+  auto step = [&] {
+    outcome_.request = Acknowledgement::awaited;
+    return libssh2_channel_process_startup(channel_, "exec", 4, command.data(),
+                                           static_cast<unsigned>(command.size()));
+  };
+  const auto outcome = co_await state_.drive(step, deadline);
+  if (outcome.interruption != Interruption::none) {
+    outcome_.stopped = interrupted(state_, outcome.interruption, command_timeout(state_));
+  } else if (outcome.code == 0) {
+    outcome_.request = Acknowledgement::success;
+  } else if (outcome.code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) {
+    outcome_.request = Acknowledgement::failure;
+    outcome_.stopped = Error{ErrorKind::protocol, "exec_refused",
+                             fmt::format("{} refused to run a command", state_.peer_text()),
+                             "the account may allow SFTP only, or the device has no exec", Phase::execute};
+  } else {
+    outcome_.stopped = state_.lost_error();
+  }
+  last_activity_ = Clock::now();
+}
+
+bool CommandRun::read_stream(OutputStream stream) {
+  const int id = stream == OutputStream::standard_output ? 0 : SSH_EXTENDED_DATA_STDERR;
+  bool progress = false;
+  for (std::size_t i = 0; i < kReadsPerTurn && streams_.output.ready(); ++i) {
+    const auto got = libssh2_channel_read_ex(channel_, id, buffer_.data(), buffer_.size());
+    if (got < 0 && got != LIBSSH2_ERROR_EAGAIN && !lost_) {
+      // What was received before the connection broke is still queued in the library and is read first.
+      lost_ = true;
+      state_.io.stop_receiving();
+      return true;
+    }
+    if (got <= 0) break;
+    streams_.output.receive(stream, {buffer_.data(), static_cast<std::size_t>(got)});
+    last_activity_ = Clock::now();
+    progress = true;
+  }
+  return progress;
+}
+
+bool CommandRun::read_output() {
+  const bool out = read_stream(OutputStream::standard_output);
+  const bool err = read_stream(OutputStream::standard_error);
+  return out || err;
+}
+
+void CommandRun::send_end_of_input() {
+  // Our queue takes the packet at once; an error means that the peer has closed already.
+  libssh2_channel_send_eof(channel_);
+  input_done_ = true;
+}
+
+bool CommandRun::send_chunk() {
+  const auto sent = libssh2_channel_write_ex(channel_, 0, unsent_.data(), unsent_.size());
+  if (sent == LIBSSH2_ERROR_EAGAIN) return false;
+  if (sent < 0) {
+    // The command has closed its end: the rest is not wanted, which is no failure (`head -1` does it).
+    input_refused_ = true;
+    unsent_.clear();
+    return true;
+  }
+  unsent_.erase(0, static_cast<std::size_t>(sent));
+  return sent > 0;
+}
+
+bool CommandRun::write_input() {
+  if (input_done_ || state_.io.pending() > kSendQueueLimit) return false;
+  if (unsent_.empty() && !input_refused_) unsent_ = streams_.input.next(kInputChunk);
+  if (!unsent_.empty()) return send_chunk();
+  if (!input_refused_ && !streams_.input.ended()) return false;
+  send_end_of_input();
+  return true;
+}
+
+void CommandRun::note_exit() {
+  if (exit_known()) return;
+  char* name = nullptr;
+  std::size_t length = 0;
+  libssh2_channel_get_exit_signal(channel_, &name, &length, nullptr, nullptr, nullptr, nullptr);
+  if (name != nullptr) {
+    // Some servers send "SIGTERM" where RFC 4254 §6.10 wants "TERM".
+    const std::string_view sent(name, length);
+    outcome_.exit_signal = std::string(sent.starts_with("SIG") ? sent.substr(3) : sent);
+    libssh2_free(state_.session.get(), name);
+    return;
+  }
+  // INT_MIN until it came: patches/libssh2/0001. A status is an unsigned 32-bit number on the wire.
+  const int status = libssh2_channel_get_exit_status(channel_);
+  if (status != std::numeric_limits<int>::min()) outcome_.exit_status = static_cast<std::uint32_t>(status);
+}
+
+bool CommandRun::finished() {
+  note_exit();
+  if (libssh2_channel_eof(channel_) == 1) {
+    outcome_.closed = libssh2_channel_wait_closed(channel_) == 0;
+    if (exit_known() || outcome_.closed) return true;
+  } else if (exit_known() && Clock::now() >= last_activity_ + kOpenOutputGrace) {
+    outcome_.output_left_open = true;
+    return true;
+  }
+  if (lost_) outcome_.stopped = state_.lost_error();
+  return lost_;
+}
+
+std::optional<Error> CommandRun::local_failure() const {
+  auto failure = streams_.output.failure();
+  return failure ? failure : streams_.input.failure();
+}
+
+Deadline CommandRun::next_look(Deadline deadline) const {
+  return exit_known() ? std::min(deadline, last_activity_ + kOpenOutputGrace) : deadline;
+}
+
+/// Whether to go on; sets why not.
+Task<bool> CommandRun::wait(Deadline deadline) {
+  const auto reading = streams_.output.ready() ? Reading::wanted : Reading::paused;
+  const auto why = co_await state_.wait(next_look(deadline), reading);
+  if (why == Interruption::none) co_return true;
+  if (why == Interruption::deadline && !passed(deadline)) co_return true;
+  if (why == Interruption::lost) {
+    lost_ = true;
+    co_return true;
+  }
+  outcome_.stopped = interrupted(state_, why, command_timeout(state_));
+  co_return false;
+}
+
+Task<void> CommandRun::carry(Deadline deadline) {
+  for (;;) {
+    const bool output_moved = read_output();
+    const bool input_moved = write_input();
+    outcome_.stopped = local_failure();
+    if (outcome_.stopped) co_return;
+    const bool over = !output_moved && finished();
+    if (over) co_return;
+    if (output_moved || input_moved) {
+      co_await state_.yield();
+      const bool ended = passed(deadline) || state_.runtime.cancellation.requested();
+      if (!ended) continue;
+    }
+    const bool go_on = co_await wait(deadline);
+    if (!go_on) co_return;
+  }
+}
+
+}  // namespace
+
+Channel::Channel(std::shared_ptr<Connection::State> state, void* channel)
+    : state_(std::move(state)), channel_(channel) {}
+
+Task<Result<Channel>> Channel::open(Connection& connection, Deadline deadline) {
+  auto& state = connection.state();
+  LIBSSH2_CHANNEL* channel = nullptr;
+  auto step = [&] {
+    channel = libssh2_channel_open_ex(state.session.get(), "session", 7, kWindow, kPacket, nullptr, 0);
+    return channel != nullptr ? 0 : libssh2_session_last_errno(state.session.get());
+  };
+  const auto outcome = co_await state.drive(step, deadline);
+  if (outcome.interruption != Interruption::none) {
+    const Error late{ErrorKind::connect, "timeout",
+                     fmt::format("{} opened no channel within the connect timeout", state.peer_text()),
+                     "raise --connect-timeout", Phase::execute};
+    co_return interrupted(state, outcome.interruption, late);
+  }
+  if (channel == nullptr) {
+    co_return Error{ErrorKind::protocol, "channel",
+                    fmt::format("{} opened no channel: {}", state.peer_text(),
+                                last_error_text(state.session.get())),
+                    "the account may allow no sessions (MaxSessions)", Phase::execute};
+  }
+  co_return Channel(state.shared_from_this(), channel);
+}
+
+Task<CommandOutcome> Channel::run(std::string command, CommandStreams streams, Deadline deadline) {
+  std::optional<SignalRelay> relay;
+  if (streams.changed) relay.emplace(state_->runtime.context, streams.changed, state_->wakeup);
+  CommandRun run(*state_, static_cast<LIBSSH2_CHANNEL*>(channel_), streams);
+  co_await run.start(command, deadline);
+  if (run.acknowledged()) co_await run.carry(deadline);
+  co_return run.take_outcome();
+}
+
+}  // namespace sshx::ssh

@@ -1,0 +1,70 @@
+#include "ssh/session_state.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "core/text.h"
+#include "core/utf8.h"
+
+namespace sshx::ssh {
+
+Connection::State::State(Runtime runtime_in, Destination destination_in,
+                         asio::ip::tcp::socket socket_in)
+    : runtime(runtime_in),
+      destination(std::move(destination_in)),
+      socket(std::move(socket_in)),
+      io(socket.native_handle()),
+      wakeup(runtime.context) {}
+
+Connection::State::~State() { io.kill(); }
+
+void Connection::State::arm_read() {
+  if (read_armed_ || io.ended()) return;
+  read_armed_ = true;
+  socket.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](asio::error_code) {
+    self->read_armed_ = false;
+    self->wakeup.notify();
+  });
+}
+
+void Connection::State::arm_write() {
+  if (write_armed_ || io.pending() == 0) return;
+  write_armed_ = true;
+  socket.async_wait(asio::ip::tcp::socket::wait_write, [self = shared_from_this()](asio::error_code) {
+    self->write_armed_ = false;
+    self->wakeup.notify();
+  });
+}
+
+Task<void> Connection::State::yield() { co_await asio::post(runtime.context, asio::use_awaitable); }
+
+Task<Interruption> Connection::State::wait(Deadline deadline, Reading reading) {
+  io.flush();
+  if (io.ended()) co_return Interruption::lost;
+  if (runtime.cancellation.requested()) co_return Interruption::cancelled;
+  if (passed(deadline)) co_return Interruption::deadline;
+  if (reading == Reading::wanted) arm_read();
+  arm_write();
+  const Cancellation::Subscription subscription(runtime.cancellation, wakeup);
+  co_await wakeup.wait_until(deadline);
+  co_return Interruption::none;
+}
+
+std::string Connection::State::peer_text() const {
+  return host_and_port(destination.host, destination.port);
+}
+
+Error Connection::State::lost_error() const {
+  if (io.goodbye()) {
+    return {ErrorKind::connection_lost, "closed",
+            fmt::format("{} closed the connection: {}", peer_text(), printable(*io.goodbye())), {}};
+  }
+  const bool reset = io.failure() == ECONNRESET || io.failure() == EPIPE;
+  return {ErrorKind::connection_lost, reset ? "reset" : "closed",
+          fmt::format("the connection to {} was {}", peer_text(),
+                      reset ? "reset" : "closed by the server"),
+          {}};
+}
+
+}  // namespace sshx::ssh

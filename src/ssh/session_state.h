@@ -1,0 +1,69 @@
+#pragma once
+
+// Private to this room: the state behind a Connection.
+
+#include <functional>
+#include <string>
+
+#include "ssh/connection.h"
+#include "ssh/libssh2.h"
+#include "ssh/socket_io.h"
+
+namespace sshx::ssh {
+
+/// Why driving a libssh2 call ended before the call did.
+enum class Interruption : std::uint8_t { none, deadline, cancelled, lost };
+
+/// Whether a wait ends when the peer sends something. Paused while our own reader is full.
+enum class Reading : std::uint8_t { wanted, paused };
+
+struct Outcome {
+  int code = 0;  ///< libssh2's return value, when nothing interrupted the call.
+  Interruption interruption = Interruption::none;
+};
+
+struct Connection::State : std::enable_shared_from_this<Connection::State> {
+  State(Runtime runtime_in, Destination destination_in, asio::ip::tcp::socket socket_in);
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  /// Sleeps until the socket or a notification brings something new, and flushes what is queued. `none` means: try
+  /// again.
+  Task<Interruption> wait(Deadline deadline, Reading reading = Reading::wanted);
+
+  /// Lets timers, signals and other coroutines run once, for loops that never have to wait.
+  Task<void> yield();
+
+  /// Repeats `step`, a callable giving a libssh2 code, until it is something else than EAGAIN.
+  template <class Step>
+  Task<Outcome> drive(Step& step, Deadline deadline) {
+    for (;;) {
+      Outcome outcome;
+      outcome.code = step();
+      if (outcome.code != LIBSSH2_ERROR_EAGAIN) co_return outcome;
+      outcome.interruption = co_await wait(deadline);
+      if (outcome.interruption != Interruption::none) co_return outcome;
+    }
+  }
+
+  /// The error of a lost connection: connection_lost (`closed`, `reset`).
+  [[nodiscard]] Error lost_error() const;
+  [[nodiscard]] std::string peer_text() const;
+
+  Runtime runtime;
+  Destination destination;
+  asio::ip::tcp::socket socket;
+  SocketIo io;
+  Wakeup wakeup;
+  SessionPointer session;
+
+ private:
+  void arm_read();
+  void arm_write();
+
+  bool read_armed_ = false;
+  bool write_armed_ = false;
+};
+
+}  // namespace sshx::ssh

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sshx::ssh {
+
+/// The bytes between libssh2 and a socket. libssh2's own socket code loses output at a disconnect, stalls on partial
+/// writes and deadlocks when a rekey meets a half-sent packet; these rules cure all three: SEND takes everything into a
+/// queue of ours, and RECV never reports the end of the stream, which we judge ourselves once all packets are read.
+class SocketIo {
+ public:
+  /// The descriptor stays the caller's.
+  explicit SocketIo(int descriptor);
+
+  /// libssh2's SEND callback (`abstract` points to a SocketIo). Never partial, never EAGAIN.
+  static ssize_t send(int, const void* bytes, std::size_t count, int flags, void** abstract);
+  /// libssh2's RECV callback.
+  static ssize_t receive(int, void* bytes, std::size_t count, int flags, void** abstract);
+
+  /// Writes what the socket takes now.
+  void flush();
+  /// From now on both callbacks fail, so that libssh2 frees a session without waiting.
+  void kill() noexcept { dead_ = true; }
+  /// Nothing more will be read, whatever comes.
+  void stop_receiving() noexcept { ended_ = true; }
+
+  [[nodiscard]] std::size_t pending() const noexcept { return out_.size() - out_head_; }
+  /// The peer has ended the stream or the socket has failed, and all bytes were given to libssh2.
+  [[nodiscard]] bool ended() const noexcept { return ended_ && in_head_ == in_tail_; }
+  /// errno of the failure that ended the stream; 0 for an orderly end.
+  [[nodiscard]] int failure() const noexcept { return failure_; }
+  /// The first bytes that ever came (at most 1 KiB): tells what answers when it is not SSH.
+  [[nodiscard]] std::string_view greeting() const noexcept { return greeting_; }
+  /// The server said goodbye (RFC 4253 §11.1), in these words of its own.
+  void note_disconnect(std::string_view words) { goodbye_ = words; }
+  [[nodiscard]] const std::optional<std::string>& goodbye() const noexcept { return goodbye_; }
+  /// Counts up with every read that brought bytes.
+  [[nodiscard]] unsigned long long reads() const noexcept { return reads_; }
+
+ private:
+  bool fill();
+
+  int descriptor_;
+  std::string out_;
+  std::size_t out_head_ = 0;
+  std::vector<char> in_;
+  std::size_t in_head_ = 0;
+  std::size_t in_tail_ = 0;
+  std::string greeting_;
+  std::optional<std::string> goodbye_;
+  unsigned long long reads_ = 0;
+  int failure_ = 0;
+  bool ended_ = false;
+  bool dead_ = false;
+};
+
+}  // namespace sshx::ssh
