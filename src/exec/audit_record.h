@@ -1,0 +1,15 @@
+#pragma once
+
+#include "core/json.h"
+#include "exec/result.h"
+
+namespace sshx::exec {
+
+/// The `started` record of sshx.audit.record.v1, made before the first packet. The command is redacted; its exact bytes
+/// are there as a digest only.
+[[nodiscard]] Json started_record(const ExecutionResult& planned);
+
+/// The `finished` record: outcome and evidence, without any output.
+[[nodiscard]] Json finished_record(const ExecutionResult& result);
+
+}  // namespace sshx::exec

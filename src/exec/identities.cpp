@@ -1,0 +1,129 @@
+#include "exec/identities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "core/file.h"
+#include "core/paths.h"
+#include "core/public_key.h"
+#include "ssh/agent.h"
+#include "ssh/private_key.h"
+
+namespace sshx::exec {
+namespace {
+
+using Signers = std::vector<std::shared_ptr<ssh::Signer>>;
+
+constexpr std::size_t kPublicKeyLimit = 64UL * 1024;
+// ssh(1)'s default files, without the security-key ones, which need their device.
+constexpr std::array<std::string_view, 3> kDefaultFiles{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"};
+
+std::optional<PublicKey> key_beside(const std::string& file) {
+  const auto text = read_file(file + ".pub", kPublicKeyLimit);
+  if (!text) return std::nullopt;
+  auto key = parse_public_key(*text);
+  if (!key) return std::nullopt;
+  return std::move(*key);
+}
+
+Signers::iterator find_key(Signers& signers, const PublicKey& key) {
+  return std::find_if(signers.begin(), signers.end(),
+                      [&](const auto& signer) { return signer->public_key() == key; });
+}
+
+void append_new(Signers& signers, std::shared_ptr<ssh::Signer> signer) {
+  const bool room = signers.size() < kKeyBudget;
+  if (room && find_key(signers, signer->public_key()) == signers.end()) signers.push_back(std::move(signer));
+}
+
+/// The configured key: from its file, else from the agent when the .pub file says which one it is.
+Result<std::shared_ptr<ssh::Signer>> configured_key(const std::string& file, Signers& agent_keys) {
+  auto loaded = ssh::load_private_key(file);
+  if (loaded) return std::shared_ptr<ssh::Signer>(std::move(*loaded));
+  const auto& code = loaded.error().code;
+  const auto beside = code == "identity_missing" || code == "identity_encrypted" ? key_beside(file) : std::nullopt;
+  if (beside) {
+    const auto found = find_key(agent_keys, *beside);
+    if (found != agent_keys.end()) return *found;
+  }
+  return std::move(loaded).error();
+}
+
+/// Default files are a convenience: one that is missing, encrypted or odd is passed over.
+void append_default_files(Signers& signers) {
+  for (const auto name : kDefaultFiles) {
+    const auto path = expand_home(name);
+    if (!path) return;
+    auto signer = ssh::load_private_key(path->string());
+    if (signer) append_new(signers, std::move(*signer));
+  }
+}
+
+Error no_identity() {
+  return {ErrorKind::auth, "no_identity", "there is no key to log in with",
+          "use --identity FILE, set one with `sshx host update NAME --identity FILE`, or start an agent: $SSH_AUTH_SOCK "
+          "is what names it"};
+}
+
+ssh::Task<Result<Signers>> agent_keys(ssh::Runtime runtime, const IdentityChoice& choice, Deadline deadline) {
+  if (choice.agent_socket.empty()) co_return Signers();
+  auto agent =
+      co_await ssh::Agent::open(runtime.context, choice.agent_socket, deadline, runtime.cancellation);
+  if (agent) co_return (*agent)->signers();
+  const bool fatal = choice.agent_required || agent.error().kind == ErrorKind::cancelled;
+  if (fatal) co_return std::move(agent).error();
+  co_return Signers();
+}
+
+}  // namespace
+
+Result<IdentityChoice> choose_identities(const Json& request, const Target& target) {
+  IdentityChoice choice;
+  if (!target.identity.empty()) {
+    SSHX_TRY(const auto path, expand_home(target.identity));
+    choice.file = path.string();
+  }
+  choice.only = request.value("identities_only", false);
+  if (choice.only && choice.file.empty()) {
+    return config_error("request_conflict", "--identities-only needs an identity",
+                        "give one with --identity FILE, or set the host's");
+  }
+  const auto named = request.value("identity_agent", std::string());
+  choice.agent_required = !named.empty() && named != "none";
+  if (choice.agent_required) {
+    SSHX_TRY(const auto path, expand_home(named));
+    choice.agent_socket = path.string();
+  } else if (named.empty()) {
+    // Read once at start-up; nothing in this process changes the environment.
+    const char* socket = std::getenv("SSH_AUTH_SOCK");  // NOLINT(concurrency-mt-unsafe)
+    choice.agent_socket = socket != nullptr ? socket : "";
+  }
+  return choice;
+}
+
+PublicIdentity public_identity(const IdentityChoice& choice) {
+  if (choice.file.empty()) return {choice.agent_socket.empty() ? "none" : "agent", std::nullopt, std::nullopt};
+  PublicIdentity identity{"file", choice.file, std::nullopt};
+  if (const auto key = key_beside(choice.file)) identity.fingerprint = fingerprint(*key);
+  return identity;
+}
+
+ssh::Task<Result<Signers>> open_identities(ssh::Runtime runtime, const IdentityChoice& choice, Deadline deadline) {
+  SSHX_CO_TRY(auto from_agent, co_await agent_keys(runtime, choice, deadline));
+  Signers signers;
+  if (!choice.file.empty()) {
+    SSHX_CO_TRY(auto configured, configured_key(choice.file, from_agent));
+    signers.push_back(std::move(configured));
+  }
+  if (!choice.only) {
+    for (auto& signer : from_agent) append_new(signers, std::move(signer));
+  }
+  if (choice.file.empty()) append_default_files(signers);
+  if (signers.empty()) co_return no_identity();
+  co_return signers;
+}
+
+}  // namespace sshx::exec

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ssh/channel.h"
+
+namespace sshx::exec {
+
+/// Writes a command's output to the caller's stdout and stderr as it comes. A thread of its own does the writing, since
+/// inherited descriptors may block and must not be made non-blocking: they are shared with other processes. Output
+/// keeps its order across both. What the caller does not read holds the server back once a megabyte waits.
+class StreamedOutput final : public ssh::OutputReceiver {
+ public:
+  /// `changed` is raised when there is room again or a write failed.
+  StreamedOutput(int out_descriptor, int error_descriptor, std::shared_ptr<ssh::ThreadSignal> changed);
+  ~StreamedOutput() override;
+
+  void receive(ssh::OutputStream stream, std::string_view bytes) override;
+  [[nodiscard]] bool ready() const override;
+  /// local_io (`broken_pipe`, `no_space`, `io`).
+  [[nodiscard]] std::optional<Error> failure() const override;
+  [[nodiscard]] unsigned long long total(ssh::OutputStream stream) const;
+
+  /// Waits until all is written, a write fails, the caller cancels or `deadline` passes. The thread is left behind then.
+  [[nodiscard]] ssh::Task<void> drain(ssh::Runtime runtime, Deadline deadline);
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<ssh::ThreadSignal> changed_;
+};
+
+/// Reads the caller's stdin as it comes, on a thread of its own.
+class StreamedInput final : public ssh::InputSource {
+ public:
+  /// `changed` is raised when bytes or the end came.
+  StreamedInput(int descriptor, std::shared_ptr<ssh::ThreadSignal> changed);
+  ~StreamedInput() override;
+
+  [[nodiscard]] std::string next(std::size_t limit) override;
+  [[nodiscard]] bool ended() const override;
+  [[nodiscard]] std::optional<Error> failure() const override;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+/// Input that is there already.
+class GivenInput final : public ssh::InputSource {
+ public:
+  explicit GivenInput(std::string bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] std::string next(std::size_t limit) override;
+  [[nodiscard]] bool ended() const override { return given_ == bytes_.size(); }
+  [[nodiscard]] std::optional<Error> failure() const override { return std::nullopt; }
+
+ private:
+  std::string bytes_;
+  std::size_t given_ = 0;
+};
+
+}  // namespace sshx::exec

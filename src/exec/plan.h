@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+#include "exec/session.h"
+
+namespace sshx::exec {
+
+/// What the caller says the command does. Recorded, used for retry advice, never for admission or risk.
+enum class Intent : std::uint8_t { read, change, unknown };
+
+[[nodiscard]] std::string_view to_string(Intent intent) noexcept;
+
+/// How dangerous an operation is, as far as it can be told (design §4).
+enum class Risk : std::uint8_t { read, mutation, privileged, destructive };
+
+[[nodiscard]] std::string_view to_string(Risk risk) noexcept;
+
+enum class InputMode : std::uint8_t { empty, given, inherited };
+
+/// What an operation will do on its target. Of stdin not even a digest is shown, since it may be a short secret.
+struct ActionSummary {
+  std::string kind = "command";
+  Intent intent = Intent::unknown;
+  std::string command;  ///< As it is sent.
+  std::string payload_sha256;
+  std::size_t payload_bytes = 0;
+  InputMode input = InputMode::empty;
+  std::size_t stdin_bytes = 0;  ///< Of a given input.
+};
+
+/// The effective limits, echoed in plan and result.
+struct Limits {
+  long long connect_timeout_ms = 0;
+  long long timeout_ms = 0;
+  long long max_output_bytes = 0;
+};
+
+/// A reviewed-before-run description (sshx.plan.v1) of one request, made offline.
+struct Plan {
+  std::string hash;  ///< "sha256:..." over the canonical form of what the request means.
+  Risk risk = Risk::mutation;
+  std::vector<std::string> effects;
+  struct Unresolved {
+    std::string what;
+    std::string reason;
+  };
+  /// What cannot be known offline; a plan with any cannot be bound.
+  std::vector<Unresolved> unresolved;
+  Json document;
+};
+
+/// Plans `operation` on one target. Reads the .pub file beside a configured key; opens nothing else.
+[[nodiscard]] Plan make_plan(std::string_view operation, const SessionRequest& session, const ActionSummary& action,
+                             const Limits& limits);
+
+/// The contract's `action` object. The command is redacted there; `payload_sha256` is of its exact bytes.
+[[nodiscard]] Json action_json(const ActionSummary& action);
+[[nodiscard]] Json limits_json(const Limits& limits);
+
+}  // namespace sshx::exec

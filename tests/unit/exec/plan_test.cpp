@@ -1,0 +1,290 @@
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <map>
+
+#include "core/public_key.h"
+#include "exec/plan.h"
+#include "unit/exec/samples.h"
+#include "unit/exec/schema_check.h"
+#include "unit/ssh/scripted_agent.h"
+
+namespace sshx::exec {
+namespace {
+
+using test::some_ed25519;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::string ed25519_line(char filler) {
+  return public_key_text({.type = "ssh-ed25519", .blob = some_ed25519(filler)});
+}
+
+/// All that goes into one plan.
+struct Inputs {
+  std::string operation = "run";
+  SessionRequest session;
+  ActionSummary action = test::command_action("systemctl restart app");
+  Limits limits{.connect_timeout_ms = 10000, .timeout_ms = 60000, .max_output_bytes = 1000};
+};
+
+class PlanTest : public testing::Test {
+ protected:
+  /// A plan that can be bound: literal address, a public half, a trusted key, strict.
+  [[nodiscard]] Inputs bindable() const {
+    Inputs inputs;
+    inputs.session.target = test::web_target();
+    inputs.session.target.identity = identity("id", 'i');
+    inputs.session.identities.file = inputs.session.target.identity;
+    inputs.session.trust.known_hosts = trusted("[192.0.2.5]:2222 " + ed25519_line('h') + "\n");
+    inputs.session.trust.user_file = folder_.file("known_hosts");
+    return inputs;
+  }
+
+  [[nodiscard]] std::string identity(const std::string& name, char filler) const {
+    const std::string path = folder_.file(name);
+    test::write_file(path + ".pub", ed25519_line(filler) + " comment\n", 0644);
+    return path;
+  }
+
+  [[nodiscard]] inventory::KnownHosts trusted(const std::string& text) const {
+    test::write_file(folder_.file("known_hosts"), text);
+    return test::known_hosts_in(folder_.file("known_hosts"));
+  }
+
+  static Plan plan(const Inputs& inputs) {
+    return make_plan(inputs.operation, inputs.session, inputs.action, inputs.limits);
+  }
+
+  [[nodiscard]] std::string hash_with(const std::function<void(Inputs&)>& change) const {
+    Inputs inputs = bindable();
+    change(inputs);
+    return plan(inputs).hash;
+  }
+
+  [[nodiscard]] std::string base_hash() const { return plan(bindable()).hash; }
+
+  [[nodiscard]] const test::ScratchFolder& folder() const { return folder_; }
+
+ private:
+  test::ScratchFolder folder_;
+};
+
+TEST_F(PlanTest, ADigestOfWhatItMeans) {
+  const std::string hash = base_hash();
+  EXPECT_EQ(hash.substr(0, 7), "sha256:");
+  EXPECT_EQ(hash.size(), 71U);
+  EXPECT_EQ(hash, base_hash());
+}
+
+TEST_F(PlanTest, WhatIsOnlyForPeopleDoesNotCount) {
+  const std::string base = base_hash();
+  const std::vector<std::function<void(Inputs&)>> changes{
+      [](Inputs& i) { i.session.target.alias = std::nullopt; },
+      [](Inputs& i) { i.session.target.alias = "another"; },
+      [](Inputs& i) {
+        i.session.target.groups = {"b", "a"};
+      },
+      [](Inputs& i) { i.session.target.tags = {}; },
+      [](Inputs& i) { i.session.trust.user_file = "/elsewhere"; },
+      [this](Inputs& i) {
+        // The same key pair in another place.
+        i.session.identities.file = identity("moved", 'i');
+        i.session.target.identity = i.session.identities.file;
+      }};
+  for (std::size_t i = 0; i < changes.size(); ++i) EXPECT_EQ(hash_with(changes[i]), base) << i;
+}
+
+TEST_F(PlanTest, EverySemanticInputCounts) {
+  const std::vector<std::function<void(Inputs&)>> changes{
+      [](Inputs&) {},
+      [](Inputs& i) { i.operation = "host.test"; },
+      [](Inputs& i) { i.session.target.address = "192.0.2.6"; },
+      [](Inputs& i) { i.session.target.port = 22; },
+      [](Inputs& i) { i.session.target.user = "bob"; },
+      [](Inputs& i) { i.action = test::command_action("systemctl restart app "); },
+      [](Inputs& i) { i.action = test::command_action(""); },
+      [](Inputs& i) { i.limits.connect_timeout_ms = 10001; },
+      [](Inputs& i) { i.limits.timeout_ms = 60001; },
+      [](Inputs& i) { i.limits.max_output_bytes = 1001; },
+      [](Inputs& i) { i.action.input = InputMode::inherited; },
+      [](Inputs& i) {
+        i.action.input = InputMode::given;
+        i.action.stdin_bytes = 7;
+      },
+      [](Inputs& i) {
+        i.action.input = InputMode::given;
+        i.action.stdin_bytes = 8;
+      },
+      [](Inputs& i) { i.session.trust.strictness = HostKeyStrictness::accept_unknown; },
+      [](Inputs& i) { i.session.trust.strictness = HostKeyStrictness::insecure; },
+      [this](Inputs& i) { i.session.identities.file = identity("other", 'o'); },
+      [this](Inputs& i) {
+        i.session.trust.known_hosts =
+            trusted("[192.0.2.5]:2222 " + ed25519_line('h') + "\nother " + ed25519_line('x'));
+      },
+      [](Inputs& i) { i.session.trust.known_hosts = {}; }};
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto [place, fresh] = seen.emplace(hash_with(changes[i]), i);
+    EXPECT_TRUE(fresh) << i << " is like " << place->second;
+  }
+}
+
+TEST_F(PlanTest, TheTrustSnapshotIsOfRecordsNotOfText) {
+  const std::string base = base_hash();
+  EXPECT_EQ(hash_with([this](Inputs& i) {
+              i.session.trust.known_hosts =
+                  trusted("# a comment\n\n[192.0.2.5]:2222 " + ed25519_line('h') + "\n");
+            }),
+            base);
+}
+
+TEST_F(PlanTest, WhatIsAllKnownCanBeBound) {
+  const Plan made = plan(bindable());
+  EXPECT_THAT(made.unresolved, IsEmpty());
+  EXPECT_EQ(made.document["bindable"], true);
+  EXPECT_EQ(made.document["unresolved"], Json::array());
+}
+
+/// What `change` leaves unresolved, as one text.
+std::string unresolved_in(const Plan& plan) {
+  std::string all;
+  for (const Plan::Unresolved& one : plan.unresolved) all += one.what + ": " + one.reason + "\n";
+  return all;
+}
+
+TEST_F(PlanTest, EachUnknownIsNamed) {
+  struct Case {
+    std::string word;
+    std::function<void(Inputs&)> change;
+  };
+
+  const std::vector<Case> cases{
+      {"address",
+       [this](Inputs& i) {
+         i.session.target.address = "web.example.com";
+         i.session.trust.known_hosts =
+             trusted("[web.example.com]:2222 " + ed25519_line('h') + "\n");
+       }},
+      {"identity", [this](Inputs& i) { i.session.identities.file = folder().file("no-pub"); }},
+      {"host_key", [](Inputs& i) { i.session.trust.known_hosts = {}; }},
+      {"host_key",
+       [this](Inputs& i) {
+         i.session.trust.known_hosts = trusted("@cert-authority * " + ed25519_line('h') + "\n");
+       }},
+      {"host_key",
+       [this](Inputs& i) {
+         i.session.trust.known_hosts =
+             trusted("@revoked [192.0.2.5]:2222 " + ed25519_line('h') + "\n");
+       }},
+      {"host_key",
+       [](Inputs& i) { i.session.trust.strictness = HostKeyStrictness::accept_unknown; }},
+      {"host_key", [](Inputs& i) { i.session.trust.strictness = HostKeyStrictness::insecure; }}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    Inputs inputs = bindable();
+    cases[i].change(inputs);
+    const Plan made = plan(inputs);
+    ASSERT_EQ(made.unresolved.size(), 1U) << i << ": " << unresolved_in(made);
+    EXPECT_THAT(made.unresolved[0].what, HasSubstr(cases[i].word)) << i;
+    EXPECT_FALSE(made.unresolved[0].reason.empty()) << i;
+    EXPECT_EQ(made.document["bindable"], false) << i;
+    EXPECT_EQ(made.document["unresolved"][0]["what"], made.unresolved[0].what);
+    test::expect_valid(made.document);
+  }
+}
+
+TEST_F(PlanTest, SeveralUnknownsAreAllNamed) {
+  Inputs inputs = bindable();
+  inputs.session.target.address = "web.example.com";
+  inputs.session.identities.file = folder().file("no-pub");
+  const std::string all = unresolved_in(plan(inputs));
+  for (const std::string word : {"address", "identity", "host_key"})
+    EXPECT_THAT(all, HasSubstr(word));
+}
+
+TEST_F(PlanTest, ALiteralAddressOfEitherFamilyIsKnown) {
+  for (const std::string address : {"192.0.2.5", "2001:db8::5", "::1"}) {
+    Inputs inputs = bindable();
+    inputs.session.target.address = address;
+    inputs.session.trust.known_hosts = trusted("[" + address + "]:2222 " + ed25519_line('h'));
+    EXPECT_EQ(unresolved_in(plan(inputs)), "") << address;
+  }
+}
+
+TEST_F(PlanTest, TheDocumentIsWhatItsSchemaSays) {
+  const Plan made = plan(bindable());
+  const Json& document = made.document;
+  test::expect_valid(document);
+  EXPECT_EQ(document["schema_version"], "sshx.plan.v1");
+  EXPECT_EQ(document["plan_hash"], made.hash);
+  EXPECT_EQ(document["operation"], "run");
+  ASSERT_EQ(document["targets"].size(), 1U);
+  const Json& target = document["targets"][0];
+  EXPECT_EQ(target["alias"], "web-1");
+  EXPECT_EQ(target["address"], "192.0.2.5");
+  EXPECT_EQ(target["port"], 2222);
+  EXPECT_EQ(target["user"], "alice");
+  EXPECT_EQ(target["identity"]["kind"], "file");
+  EXPECT_EQ(target["identity"]["path"], folder().file("id"));
+  EXPECT_EQ(target["identity"]["fingerprint"],
+            fingerprint({.type = "ssh-ed25519", .blob = some_ed25519('i')}));
+  EXPECT_EQ(target["host_key"]["policy"], "strict");
+  EXPECT_THAT(dump_json(target["host_key"]["trusted"]),
+              HasSubstr(fingerprint({.type = "ssh-ed25519", .blob = some_ed25519('h')})));
+  EXPECT_EQ(document["trust_snapshot"], trusted("[192.0.2.5]:2222 " + ed25519_line('h')).digest());
+  EXPECT_EQ(document["limits"]["timeout_ms"], 60000);
+}
+
+// Design §4: opaque commands are `mutation` with `unknown`; intent never changes that.
+TEST_F(PlanTest, AnOpaqueCommandMayDoAnything) {
+  for (const Intent intent : {Intent::read, Intent::change, Intent::unknown}) {
+    Inputs inputs = bindable();
+    inputs.action.intent = intent;
+    const Plan made = plan(inputs);
+    EXPECT_EQ(made.risk, Risk::mutation);
+    EXPECT_THAT(made.effects, testing::Contains("unknown"));
+    EXPECT_EQ(made.document["risk"], "mutation");
+    EXPECT_EQ(made.document["action"]["intent"], std::string(to_string(intent)));
+  }
+}
+
+TEST_F(PlanTest, PlansWithoutAConfiguredKeySayWhatIsUsed) {
+  Inputs agent = bindable();
+  agent.session.identities = {.file = {}, .agent_socket = "/run/agent"};
+  EXPECT_EQ(plan(agent).document["targets"][0]["identity"]["kind"], "agent");
+  Inputs nothing = bindable();
+  nothing.session.identities = {};
+  const Plan made = plan(nothing);
+  test::expect_valid(made.document);
+  EXPECT_TRUE(made.document["targets"][0]["identity"]["fingerprint"].is_null());
+}
+
+TEST(ActionJsonTest, HasNoDigestOfStdin) {
+  ActionSummary action = test::command_action("cat");
+  action.input = InputMode::given;
+  action.stdin_bytes = 8;
+  const Json json = action_json(action);
+  EXPECT_EQ(json["kind"], "command");
+  EXPECT_EQ(json["stdin_bytes"], 8);
+  EXPECT_EQ(json["payload_sha256"], sha256_label("cat"));
+  EXPECT_EQ(json["payload_bytes"], 3);
+  EXPECT_EQ(json["uses_sudo"], false);
+  EXPECT_TRUE(json["script_runner"].is_null());
+}
+
+TEST(ActionJsonTest, TellsEmptyFromInheritedStdin) {
+  ActionSummary action = test::command_action("cat");
+  EXPECT_EQ(action_json(action)["stdin_bytes"], 0);
+  action.input = InputMode::inherited;
+  EXPECT_TRUE(action_json(action)["stdin_bytes"].is_null());
+}
+
+TEST(LimitsJsonTest, EchoesTheEffectiveValues) {
+  EXPECT_EQ(limits_json({.connect_timeout_ms = 1, .timeout_ms = 2, .max_output_bytes = 3}),
+            Json({{"connect_timeout_ms", 1}, {"timeout_ms", 2}, {"max_output_bytes", 3}}));
+}
+
+}  // namespace
+}  // namespace sshx::exec
