@@ -1,0 +1,80 @@
+#include "cli/application.h"
+
+#include <exception>
+
+#include "cli/audit_command.h"
+#include "cli/help.h"
+#include "cli/host_command.h"
+#include "cli/options.h"
+#include "cli/run_command.h"
+#include "cli/schema_command.h"
+#include "cli/terminal.h"
+#include "cli/version_command.h"
+#include "exec/result.h"
+
+namespace sshx::cli {
+namespace {
+
+constexpr int kFailure = 255;
+
+Result<int> dispatch(const Invocation& invocation, Terminal& terminal) {
+  const auto name = invocation.operation->name;
+  if (name == "run") return run_run_command(invocation, terminal);
+  if (name.starts_with("host.")) return run_host_command(invocation, terminal);
+  if (name.starts_with("audit.")) return run_audit_command(invocation, terminal);
+  return run_schema_command(invocation, terminal);
+}
+
+Result<int> answer(const Invocation& invocation, Terminal& terminal) {
+  switch (invocation.action) {
+    case Action::version: return run_version_command(invocation, terminal);
+    case Action::help: {
+      SSHX_CHECK(terminal.out(help_text(invocation)));
+      return 0;
+    }
+    case Action::run_operation: break;
+  }
+  SSHX_TRY(const auto complete, complete_request(invocation));
+  return dispatch(complete, terminal);
+}
+
+Json error_document(std::span<const std::string> arguments, const Error& error) {
+  const auto* operation = operation_of(arguments);
+  return {{"schema_version", "sshx.error.v1"},
+          {"success", false},
+          {"operation", operation != nullptr ? Json(operation->name) : Json(nullptr)},
+          {"exit_code", -1},
+          {"error", exec::error_json(&error, exec::kNothingRan)},
+          {"error_kind", to_string(error.kind)}};
+}
+
+/// A refused request: the document in JSON mode, and the words for people on stderr in both.
+int refuse(std::span<const std::string> arguments, const Error& error) {
+  Terminal terminal(Notes::shown);
+  if (wants_json(arguments)) {
+    const auto written = terminal.out(dump_json(error_document(arguments, error)) + "\n");
+    if (!written) terminal.report(written.error());
+  }
+  terminal.report(error);
+  return kFailure;
+}
+
+Result<int> run(std::span<const std::string> arguments) {
+  SSHX_TRY(const auto invocation, parse_invocation(arguments));
+  Terminal terminal(invocation.presentation.quiet ? Notes::hidden : Notes::shown);
+  return answer(invocation, terminal);
+}
+
+}  // namespace
+
+int run_application(std::span<const std::string> arguments) {
+  try {
+    const auto code = run(arguments);
+    return code ? *code : refuse(arguments, code.error());
+  } catch (const std::exception& bug) {
+    return refuse(arguments, {ErrorKind::internal, "exception", std::string("a defect of sshx: ") + bug.what(),
+                              "please report it, with the command"});
+  }
+}
+
+}  // namespace sshx::cli

@@ -1,0 +1,66 @@
+#include "cli/plan_text.h"
+
+#include <fmt/format.h>
+
+#include "core/redact.h"
+#include "core/text.h"
+#include "core/utf8.h"
+
+namespace sshx::cli {
+namespace {
+
+std::string line(std::string_view name, std::string_view value) {
+  return fmt::format("{:<12}{}\n", name, printable(value));
+}
+
+std::string target_text(const exec::Target& target) {
+  const auto place = fmt::format("{}@{}", target.user, host_and_port(target.address, target.port));
+  return target.alias ? fmt::format("{} ({})", *target.alias, place) : place;
+}
+
+std::string identity_text(const exec::RunRequest& run) {
+  const auto& identity = run.plan.document["targets"][0]["identity"];
+  if (identity["kind"] != "file") return identity["kind"] == "agent" ? "the agent's keys" : "default files";
+  const auto path = identity["path"].get<std::string>();
+  if (identity["fingerprint"].is_null()) return path;
+  return fmt::format("{} {}", path, identity["fingerprint"].get<std::string>());
+}
+
+std::string trust_text(const exec::RunRequest& run) {
+  const auto& trusted = run.plan.document["targets"][0]["host_key"]["trusted"];
+  return trusted.empty() ? "no key" : join(trusted.get<std::vector<std::string>>(), ", ");
+}
+
+std::string input_text(const exec::ActionSummary& action) {
+  switch (action.input) {
+    case exec::InputMode::empty: return "empty";
+    case exec::InputMode::given: return fmt::format("{} bytes", action.stdin_bytes);
+    case exec::InputMode::inherited: return "the caller's";
+  }
+  return "";
+}
+
+std::string milliseconds_text(long long milliseconds) {
+  constexpr double kMillisecondsPerSecond = 1000;
+  return fmt::format("{:g}s", static_cast<double>(milliseconds) / kMillisecondsPerSecond);
+}
+
+}  // namespace
+
+std::string preview_text(const exec::RunRequest& run) {
+  std::string text = "Nothing was run. The plan:\n\n";
+  text += line("target", target_text(run.session.target));
+  text += line("command", redact(run.action.command));
+  text += line("stdin", input_text(run.action));
+  text += line("identity", identity_text(run));
+  text += line("host key", trust_text(run));
+  text += line("limits", fmt::format("connect {}, command {}", milliseconds_text(run.limits.connect_timeout_ms),
+                                     milliseconds_text(run.limits.timeout_ms)));
+  text += line("risk", fmt::format("{} (effects: {})", to_string(run.plan.risk), join(run.plan.effects, ", ")));
+  text += line("bindable", run.plan.unresolved.empty() ? "yes" : "no");
+  for (const auto& [what, reason] : run.plan.unresolved) text += line("", fmt::format("{}: {}", what, reason));
+  text += line("plan hash", run.plan.hash);
+  return text;
+}
+
+}  // namespace sshx::cli

@@ -1,0 +1,88 @@
+#include "cli/run_command.h"
+
+#include <optional>
+
+#include "audit/audit_log.h"
+#include "cli/plan_text.h"
+#include "core/paths.h"
+#include "core/utf8.h"
+#include "exec/run.h"
+
+namespace sshx::cli {
+namespace {
+
+constexpr int kFailure = 255;
+
+/// Hands the operations' records to the evidence store.
+class StoreSink final : public exec::AuditSink {
+ public:
+  explicit StoreSink(audit::AuditLog log) : log_(std::move(log)) {}
+  Status append(const Json& record) override { return log_.append(record); }
+
+ private:
+  audit::AuditLog log_;
+};
+
+exec::AuditMode audit_mode(const Presentation& presentation) {
+  if (presentation.audit == "off") return exec::AuditMode::off;
+  return presentation.audit == "required" ? exec::AuditMode::required : exec::AuditMode::best_effort;
+}
+
+Result<audit::AuditLog> open_store(const Presentation& presentation, exec::AuditMode mode) {
+  SSHX_TRY(const auto path, presentation.audit_db.empty() ? audit_database_path() : expand_home(presentation.audit_db));
+  const auto durability =
+      mode == exec::AuditMode::required ? audit::Durability::required : audit::Durability::best_effort;
+  return audit::AuditLog::open(path, durability);
+}
+
+Result<int> preview(const Invocation& invocation, Terminal& terminal) {
+  const auto run = exec::prepare_run(invocation.request);
+  if (!run && !invocation.presentation.json) return run.error();
+  const auto document =
+      run ? exec::preview_document(*run) : exec::invalid_preview_document(invocation.request, run.error());
+  if (invocation.presentation.json) {
+    SSHX_CHECK(terminal.out(dump_json(document) + "\n"));
+  } else {
+    SSHX_CHECK(terminal.out(preview_text(*run)));
+  }
+  return run ? 0 : kFailure;
+}
+
+/// The run with the evidence that is asked for.
+exec::ExecutionResult execute(const exec::RunRequest& run, const Presentation& presentation) {
+  exec::RunOptions options;
+  options.output = presentation.json ? exec::OutputMode::captured : exec::OutputMode::streamed;
+  options.audit = audit_mode(presentation);
+  std::optional<StoreSink> sink;
+  if (options.audit != exec::AuditMode::off) {
+    auto store = open_store(presentation, options.audit);
+    if (store) {
+      options.sink = &sink.emplace(std::move(*store));
+    } else {
+      options.audit_failure = std::move(store).error();
+    }
+  }
+  return exec::execute_run(run, options);
+}
+
+/// In text mode the command has said its part itself; only what it could not say is left.
+void report(const exec::ExecutionResult& result, const Terminal& terminal) {
+  for (const auto& warning : result.warnings) terminal.note("warning: " + printable(warning));
+  const bool plain_exit = result.outcome.exit_status && result.error && result.error->kind == ErrorKind::remote_exit;
+  if (result.error && !plain_exit) terminal.report(*result.error);
+}
+
+}  // namespace
+
+Result<int> run_run_command(const Invocation& invocation, Terminal& terminal) {
+  if (invocation.request.value("dry_run", false)) return preview(invocation, terminal);
+  SSHX_TRY(const auto run, exec::prepare_run(invocation.request));
+  const auto result = execute(run, invocation.presentation);
+  if (invocation.presentation.json) {
+    SSHX_CHECK(terminal.out(dump_json(exec::result_document(result)) + "\n"));
+  }
+  report(result, terminal);
+  return exec::exit_code(result);
+}
+
+}  // namespace sshx::cli

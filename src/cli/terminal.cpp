@@ -1,0 +1,71 @@
+#include "cli/terminal.h"
+
+#include "core/file.h"
+#include "core/redact.h"
+#include "core/text.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+namespace sshx::cli {
+namespace {
+
+constexpr std::size_t kLongestAnswer = 1024;
+
+void to_stderr(std::string_view line) {
+  static_cast<void>(write_all(STDERR_FILENO, fmt::format("sshx: {}\n", line), "standard error"));
+}
+
+}  // namespace
+
+void prepare_standard_streams() noexcept {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // open() takes the lowest free number, which is this one, since those below are open by now.
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) static_cast<void>(open("/dev/null", O_RDWR));
+  }
+  static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+}
+
+Status Terminal::out(std::string_view text) {
+  auto written = write_all(STDOUT_FILENO, text, "standard output");
+  if (!written && errno == EPIPE) written.error().code = "broken_pipe";
+  return written;
+}
+
+void Terminal::note(std::string_view message) const {
+  if (notes_ == Notes::shown) to_stderr(printable(message));
+}
+
+void Terminal::warn(std::string_view message) const {
+  to_stderr(printable(message));
+}
+
+void Terminal::report(const Error& error) const {
+  if (error.code == "broken_pipe") return;
+  to_stderr(printable(redact(error.message)));
+  if (!error.hint.empty()) to_stderr("hint: " + printable(redact(error.hint)));
+}
+
+bool Terminal::can_ask() const noexcept {
+  return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
+Result<std::string> Terminal::ask(std::string_view question) const {
+  SSHX_CHECK(write_all(STDERR_FILENO, question, "standard error"));
+  std::string answer;
+  // A byte at a time: what follows the line is not ours to take.
+  for (char c = '\0'; answer.size() < kLongestAnswer;) {
+    const auto got = read(STDIN_FILENO, &c, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read", "standard input", errno);
+    if (got == 0 || c == '\n') break;
+    answer.push_back(c);
+  }
+  return answer;
+}
+
+}  // namespace sshx::cli

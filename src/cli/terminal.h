@@ -1,0 +1,48 @@
+#pragma once
+
+#include "core/result.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sshx::cli {
+
+enum class Notes : std::uint8_t { shown, hidden };
+
+/// Makes the standard streams safe to use: descriptors 0, 1 and 2 that are closed are opened on
+/// /dev/null, so that no other file can take their place; a reader that went away is an error of
+/// write(2), not a signal. To be called first.
+void prepare_standard_streams() noexcept;
+
+/// The three standard streams as commands use them: answers to stdout, people's words to stderr.
+/// Unbuffered: what was written is out. What comes from a host or a file goes through printable()
+/// before it is given to `out` in a table.
+class Terminal {
+ public:
+  explicit Terminal(Notes notes) noexcept : notes_(notes) {}
+
+  /// Writes to stdout as it stands. Waits for the reader.
+  /// Returns: local_io (`broken_pipe` when the reader went away, `no_space`, `io`).
+  [[nodiscard]] Status out(std::string_view text);
+
+  /// "sshx: MESSAGE" on stderr, with --quiet nothing. Faults of stderr are not reported: there is
+  /// nowhere left to.
+  void note(std::string_view message) const;
+  /// The same with --quiet too, since the caller has to act on it.
+  void warn(std::string_view message) const;
+  /// "sshx: MESSAGE" and, where there is a hint, "sshx: hint: HINT" on stderr, with --quiet too.
+  /// Says nothing of a reader that went away: `sshx ... | head` is not a fault.
+  void report(const Error& error) const;
+
+  /// Whether a person can be asked: stdin and stderr are terminals.
+  [[nodiscard]] bool can_ask() const noexcept;
+  /// Asks on stderr and waits for one line of stdin, given back without its end.
+  /// Returns: local_io (`io`).
+  [[nodiscard]] Result<std::string> ask(std::string_view question) const;
+
+ private:
+  Notes notes_;
+};
+
+}  // namespace sshx::cli
