@@ -1,0 +1,133 @@
+"""Checks that what sshx printed is exactly one document and obeys its published schema."""
+
+import json
+import os
+import re
+
+import jsonschema
+
+
+def _unique_keys(pairs):
+    names = [name for name, _ in pairs]
+    if len(names) != len(set(names)):
+        raise ValueError(f"a property occurs twice: {sorted(n for n in names if names.count(n) > 1)}")
+    return dict(pairs)
+
+
+def _no_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def parse(text):
+    """Parses strict JSON: no duplicate property, no NaN, nothing after the value."""
+    return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+
+
+def documented_codes(path):
+    """The (kind, code) pairs of the table "Error kinds and codes" in docs/contract.md."""
+    with open(path, encoding="utf-8") as file:
+        section = file.read().split("## Error kinds and codes", 1)[1].split("\n## ", 1)[0]
+    pairs = set()
+    for kind, codes in re.findall(r"^\| `(\w+)` \| (.*?) \|$", section, re.MULTILINE):
+        pairs |= {(kind, code) for code in re.findall(r"`(\w+)`", codes)}
+    return pairs
+
+
+def errors_in(value):
+    """Every error object anywhere in a document."""
+    if isinstance(value, dict):
+        if {"kind", "code", "message", "retry_safety"} <= value.keys():
+            yield value
+        for item in value.values():
+            yield from errors_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from errors_in(item)
+
+
+def closed(schema):
+    """A copy in which every object that lists its properties may hold no other.
+
+    Published schemas are open, because fields may be added within a version; what this build prints must be described.
+    """
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    copy = {name: closed(value) for name, value in schema.items()}
+    if isinstance(schema.get("properties"), dict):
+        copy.setdefault("additionalProperties", False)
+    return copy
+
+
+class Documents:
+    """The schemas of one folder, by `schema_version`, and the error codes that the contract lists."""
+
+    def __init__(self, folder, contract):
+        self.codes = documented_codes(contract)
+        self.seen_codes = set()
+        self._open = {}
+        self._schemas = {}
+        self._store = {}
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".schema.json"):
+                self._load(os.path.join(folder, name), name)
+
+    @property
+    def versions(self):
+        return sorted(self._schemas)
+
+    def schema(self, version):
+        """The schema as published."""
+        return self._open[version]
+
+    def parse_one(self, raw):
+        """Parses `raw` (bytes), which must be one document and a line feed, and validates it."""
+        text = raw.decode("utf-8")
+        if not text.endswith("\n"):
+            raise AssertionError(f"the document does not end with a line feed: {text[-80:]!r}")
+        try:
+            document = parse(text)
+        except ValueError as error:
+            raise AssertionError(f"stdout is not one JSON document ({error}): {text[:400]!r}") from error
+        self.validate(document)
+        return document
+
+    def validate(self, document):
+        """Fails unless `document` names a known schema_version and obeys its schema."""
+        if not isinstance(document, dict):
+            raise AssertionError(f"the document's root is not an object: {document!r}")
+        version = document.get("schema_version")
+        if version not in self._schemas:
+            raise AssertionError(f"unknown schema_version {version!r}; known: {self.versions}")
+        problems = list(self._validator(version).iter_errors(document))
+        if problems:
+            listed = "\n".join(f"  at /{'/'.join(map(str, p.absolute_path))}: {p.message[:300]}" for p in problems)
+            raise AssertionError(f"{version} breaks its schema:\n{listed}\n{json.dumps(document, indent=1)[:6000]}")
+        self._check_codes(document)
+
+    def _check_codes(self, document):
+        for error in errors_in(document):
+            pair = (error["kind"], error["code"])
+            if pair not in self.codes:
+                raise AssertionError(f"docs/contract.md does not list the code {pair}: {error['message']}")
+            self.seen_codes.add(pair)
+
+    def _validator(self, version):
+        schema = self._schemas[version]
+        # Schemas may point at each other by file name or $id; all of them are at hand, nothing is fetched.
+        resolver = jsonschema.RefResolver(schema.get("$id", ""), schema, store=self._store)
+        return jsonschema.Draft202012Validator(
+            schema, resolver=resolver, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+        )
+
+    def _load(self, path, name):
+        with open(path, encoding="utf-8") as file:
+            schema = parse(file.read())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        self._open[name[: -len(".schema.json")]] = schema
+        strict = closed(schema)
+        self._schemas[name[: -len(".schema.json")]] = strict
+        self._store[name] = strict
+        if "$id" in strict:
+            self._store[strict["$id"]] = strict
