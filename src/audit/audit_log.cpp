@@ -1,16 +1,16 @@
 #include "audit/audit_log.h"
 
-#include "audit/query.h"
-#include "audit/record.h"
-#include "audit/schema.h"
-#include "audit/sqlite.h"
-#include "audit/store_files.h"
-
 #include <fmt/format.h>
 
 #include <chrono>
 #include <system_error>
 #include <utility>
+
+#include "audit/query.h"
+#include "audit/record.h"
+#include "audit/schema.h"
+#include "audit/sqlite.h"
+#include "audit/store_files.h"
 
 namespace sshx::audit {
 namespace {

@@ -1,9 +1,5 @@
 #pragma once
 
-#include "core/json.h"
-#include "core/result.h"
-#include "core/text.h"
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,6 +7,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/json.h"
+#include "core/result.h"
+#include "core/text.h"
 
 namespace sshx::audit {
 

@@ -1,7 +1,5 @@
 #include "audit/query.h"
 
-#include "audit/event.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "audit/event.h"
 
 namespace sshx::audit {
 namespace {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <string_view>
+
 #include "audit/audit_log.h"
 #include "audit/record.h"
 #include "audit/sqlite.h"
 #include "core/result.h"
-
-#include <string_view>
 
 namespace sshx::audit {
 

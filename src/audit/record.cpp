@@ -1,8 +1,8 @@
 #include "audit/record.h"
 
-#include "core/sha256.h"
-
 #include <utility>
+
+#include "core/sha256.h"
 
 namespace sshx::audit {
 
@@ -14,9 +14,7 @@ std::string genesis_hash(const StoreIdentity& store) {
   return sha256_label(canonical_json(identity));
 }
 
-ChainTip genesis(const StoreIdentity& store) {
-  return {0, genesis_hash(store)};
-}
+ChainTip genesis(const StoreIdentity& store) { return {0, genesis_hash(store)}; }
 
 StoredRecord seal(Json record, const StoreIdentity& store, const ChainTip& tip,
                   std::string_view recorded_at) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/json.h"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "core/json.h"
 
 namespace sshx::audit {
 

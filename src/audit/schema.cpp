@@ -1,8 +1,5 @@
 #include "audit/schema.h"
 
-#include "core/file.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
@@ -13,6 +10,9 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+
+#include "core/file.h"
+#include "core/text.h"
 
 namespace sshx::audit {
 namespace {

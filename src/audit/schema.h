@@ -1,12 +1,12 @@
 #pragma once
 
-#include "audit/record.h"
-#include "audit/sqlite.h"
-#include "core/result.h"
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+
+#include "audit/record.h"
+#include "audit/sqlite.h"
+#include "core/result.h"
 
 namespace sshx::audit {
 

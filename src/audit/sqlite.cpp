@@ -103,25 +103,18 @@ int open_flags(Access access) {
 
 const char* begin_sql(Txn::Kind kind) {
   switch (kind) {
-  case Txn::Kind::read:
-    return "BEGIN";
-  case Txn::Kind::write:
-    return "BEGIN IMMEDIATE";
-  case Txn::Kind::exclusive:
-    return "BEGIN EXCLUSIVE";
+  case Txn::Kind::read: return "BEGIN";
+  case Txn::Kind::write: return "BEGIN IMMEDIATE";
+  case Txn::Kind::exclusive: return "BEGIN EXCLUSIVE";
   }
   return "";
 }
 
 }  // namespace
 
-void CloseDb::operator()(sqlite3* db) const noexcept {
-  sqlite3_close_v2(db);
-}
+void CloseDb::operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
 
-void FinalizeStmt::operator()(sqlite3_stmt* stmt) const noexcept {
-  sqlite3_finalize(stmt);
-}
+void FinalizeStmt::operator()(sqlite3_stmt* stmt) const noexcept { sqlite3_finalize(stmt); }
 
 void RollBackTxn::operator()(sqlite3* db) const noexcept {
   // Some failures (a full disk) have already rolled back; then there is nothing left to undo.
@@ -166,9 +159,7 @@ std::string Use::text(int column) const {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
-std::int64_t Use::integer(int column) const {
-  return sqlite3_column_int64(stmt_, column);
-}
+std::int64_t Use::integer(int column) const { return sqlite3_column_int64(stmt_, column); }
 
 Db::Db(std::unique_ptr<LockPatience> patience, std::unique_ptr<sqlite3, CloseDb> handle)
     : patience_(std::move(patience)), handle_(std::move(handle)) {}
@@ -207,9 +198,7 @@ void Db::wait_at_most(std::chrono::milliseconds limit) {
   patience_->tries = 0;
 }
 
-bool Db::wait_for_others() {
-  return wait_a_little(*patience_);
-}
+bool Db::wait_for_others() { return wait_a_little(*patience_); }
 
 Status Db::run(const std::string& sql) {
   const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
@@ -238,9 +227,7 @@ Result<std::int64_t> Db::read_integer(std::string_view sql) {
   return row.integer(0);
 }
 
-bool Db::is_read_only() const {
-  return sqlite3_db_readonly(handle_.get(), "main") != 0;
-}
+bool Db::is_read_only() const { return sqlite3_db_readonly(handle_.get(), "main") != 0; }
 
 bool Db::is_marked_wal() const {
   // Through SQLite's own descriptor: closing another one would drop the locks of this process. File

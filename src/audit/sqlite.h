@@ -1,8 +1,5 @@
 #pragma once
 
-#include "core/deadline.h"
-#include "core/result.h"
-
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +7,9 @@
 #include <random>
 #include <string>
 #include <string_view>
+
+#include "core/deadline.h"
+#include "core/result.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

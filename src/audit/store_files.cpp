@@ -1,11 +1,11 @@
 #include "audit/store_files.h"
 
-#include "core/file.h"
-
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <system_error>
+
+#include "core/file.h"
 
 namespace sshx::audit {
 namespace {

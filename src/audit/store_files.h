@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <filesystem>
+
+#include "core/result.h"
 
 namespace sshx::audit {
 

@@ -27,12 +27,12 @@ Result<int> dispatch(const Invocation& invocation, Terminal& terminal) {
 
 Result<int> answer(const Invocation& invocation, Terminal& terminal) {
   switch (invocation.action) {
-    case Action::version: return run_version_command(invocation, terminal);
-    case Action::help: {
-      SSHX_CHECK(terminal.out(help_text(invocation)));
-      return 0;
-    }
-    case Action::run_operation: break;
+  case Action::version: return run_version_command(invocation, terminal);
+  case Action::help: {
+    SSHX_CHECK(terminal.out(help_text(invocation)));
+    return 0;
+  }
+  case Action::run_operation: break;
   }
   SSHX_TRY(const auto complete, complete_request(invocation));
   return dispatch(complete, terminal);
@@ -72,8 +72,9 @@ int run_application(std::span<const std::string> arguments) {
     const auto code = run(arguments);
     return code ? *code : refuse(arguments, code.error());
   } catch (const std::exception& bug) {
-    return refuse(arguments, {ErrorKind::internal, "exception", std::string("a defect of sshx: ") + bug.what(),
-                              "please report it, with the command"});
+    return refuse(arguments,
+                  {ErrorKind::internal, "exception", std::string("a defect of sshx: ") + bug.what(),
+                   "please report it, with the command"});
   }
 }
 

@@ -1,16 +1,16 @@
 #include "cli/audit_command.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
 #include "audit/audit_log.h"
 #include "audit/documents.h"
 #include "cli/table.h"
 #include "core/paths.h"
 #include "core/request.h"
 #include "core/text.h"
-
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <utility>
 
 namespace sshx::cli {
 namespace {

@@ -1,8 +1,5 @@
 #include "cli/help.h"
 
-#include "cli/words.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +10,9 @@
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "cli/words.h"
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {
@@ -52,9 +52,7 @@ std::string row(std::string_view name, std::string_view text) {
   return line + wrapped(text, kTextColumn) + "\n";
 }
 
-std::string paragraph(std::string_view text) {
-  return wrapped(text, 0) + "\n";
-}
+std::string paragraph(std::string_view text) { return wrapped(text, 0) + "\n"; }
 
 std::string name_of(const Property& property) {
   if (property.placement == Placement::positional) return std::string(property.value_name);

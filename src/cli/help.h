@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cli/options.h"
-
 #include <string>
+
+#include "cli/options.h"
 
 namespace sshx::cli {
 

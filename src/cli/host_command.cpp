@@ -1,5 +1,10 @@
 #include "cli/host_command.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "cli/host_properties.h"
 #include "cli/host_test_command.h"
 #include "cli/host_trust_command.h"
@@ -8,11 +13,6 @@
 #include "core/text.h"
 #include "exec/trust.h"
 #include "inventory/hosts_file.h"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
 
 namespace sshx::cli {
 namespace {
@@ -41,9 +41,7 @@ Result<int> answer_change(const Invocation& invocation, Terminal& terminal,
   return 0;
 }
 
-std::string place_of(const Host& host) {
-  return host_and_port(host.address, host.port);
-}
+std::string place_of(const Host& host) { return host_and_port(host.address, host.port); }
 
 Result<int> add(const Invocation& invocation, Terminal& terminal) {
   SSHX_TRY(const Host host, new_host(invocation.request));

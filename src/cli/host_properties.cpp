@@ -1,12 +1,12 @@
 #include "cli/host_properties.h"
 
-#include "core/text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
+
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {

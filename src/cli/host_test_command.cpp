@@ -1,15 +1,15 @@
 #include "cli/host_test_command.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "cli/hosts_document.h"
 #include "core/paths.h"
 #include "core/text.h"
 #include "exec/host_test.h"
 #include "inventory/hosts_file.h"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
 
 namespace sshx::cli {
 namespace {

@@ -1,16 +1,16 @@
 #include "cli/host_trust_command.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "cli/hosts_document.h"
 #include "cli/table.h"
 #include "core/paths.h"
 #include "core/text.h"
 #include "exec/host_keys.h"
 #include "inventory/hosts_file.h"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
 
 namespace sshx::cli {
 namespace {
@@ -30,16 +30,11 @@ struct Offer {
 
 std::string_view meaning(HostKeyVerdict verdict) noexcept {
   switch (verdict) {
-  case HostKeyVerdict::ok:
-    return "trusted already";
-  case HostKeyVerdict::unknown:
-    return "new";
-  case HostKeyVerdict::other_type:
-    return "new; a key of another type is trusted";
-  case HostKeyVerdict::changed:
-    return "DIFFERS from the trusted key of this type";
-  case HostKeyVerdict::revoked:
-    return "REVOKED";
+  case HostKeyVerdict::ok: return "trusted already";
+  case HostKeyVerdict::unknown: return "new";
+  case HostKeyVerdict::other_type: return "new; a key of another type is trusted";
+  case HostKeyVerdict::changed: return "DIFFERS from the trusted key of this type";
+  case HostKeyVerdict::revoked: return "REVOKED";
   }
   return "";
 }

@@ -1,25 +1,21 @@
 #include "cli/hosts_document.h"
 
-#include "cli/table.h"
-#include "core/text.h"
-#include "exec/result.h"
-
 #include <fmt/format.h>
 
 #include <utility>
+
+#include "cli/table.h"
+#include "core/text.h"
+#include "exec/result.h"
 
 namespace sshx::cli {
 namespace {
 
 using inventory::Host;
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-std::string text_or_dash(const std::string& text) {
-  return text.empty() ? "-" : text;
-}
+std::string text_or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::vector<std::string> tag_texts(const Host& host) {
   std::vector<std::string> texts;

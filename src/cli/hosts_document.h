@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/json.h"
-#include "core/result.h"
-#include "inventory/host.h"
-
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/json.h"
+#include "core/result.h"
+#include "inventory/host.h"
 
 namespace sshx::cli {
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/descriptor.h"
-#include "core/result.h"
-
 #include <map>
 #include <string>
 #include <vector>
+
+#include "core/descriptor.h"
+#include "core/result.h"
 
 namespace sshx::cli {
 

@@ -1,18 +1,18 @@
 #include "cli/options.h"
 
-#include "cli/option_parser.h"
-#include "cli/words.h"
-#include "core/file.h"
-#include "core/redact.h"
-#include "core/request.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
+
+#include "cli/option_parser.h"
+#include "cli/words.h"
+#include "core/file.h"
+#include "core/redact.h"
+#include "core/request.h"
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {
@@ -27,9 +27,7 @@ bool is_option(std::string_view argument) noexcept {
 
 /// An argument as messages show it: safe for a terminal, and without the secret of a command whose
 /// `--` was forgotten.
-std::string shown(std::string_view argument) {
-  return printable(redact(argument));
-}
+std::string shown(std::string_view argument) { return printable(redact(argument)); }
 
 /// The error that a value parser gave, naming the property.
 Error at_property(const Property& property, Error error) {

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "core/descriptor.h"
-#include "core/json.h"
-#include "core/result.h"
-
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "core/descriptor.h"
+#include "core/json.h"
+#include "core/result.h"
 
 namespace sshx::cli {
 

@@ -20,7 +20,8 @@ std::string target_text(const exec::Target& target) {
 
 std::string identity_text(const exec::RunRequest& run) {
   const auto& identity = run.plan.document["targets"][0]["identity"];
-  if (identity["kind"] != "file") return identity["kind"] == "agent" ? "the agent's keys" : "default files";
+  if (identity["kind"] != "file")
+    return identity["kind"] == "agent" ? "the agent's keys" : "default files";
   const auto path = identity["path"].get<std::string>();
   if (identity["fingerprint"].is_null()) return path;
   return fmt::format("{} {}", path, identity["fingerprint"].get<std::string>());
@@ -33,9 +34,9 @@ std::string trust_text(const exec::RunRequest& run) {
 
 std::string input_text(const exec::ActionSummary& action) {
   switch (action.input) {
-    case exec::InputMode::empty: return "empty";
-    case exec::InputMode::given: return fmt::format("{} bytes", action.stdin_bytes);
-    case exec::InputMode::inherited: return "the caller's";
+  case exec::InputMode::empty: return "empty";
+  case exec::InputMode::given: return fmt::format("{} bytes", action.stdin_bytes);
+  case exec::InputMode::inherited: return "the caller's";
   }
   return "";
 }
@@ -54,11 +55,14 @@ std::string preview_text(const exec::RunRequest& run) {
   text += line("stdin", input_text(run.action));
   text += line("identity", identity_text(run));
   text += line("host key", trust_text(run));
-  text += line("limits", fmt::format("connect {}, command {}", milliseconds_text(run.limits.connect_timeout_ms),
+  text += line("limits", fmt::format("connect {}, command {}",
+                                     milliseconds_text(run.limits.connect_timeout_ms),
                                      milliseconds_text(run.limits.timeout_ms)));
-  text += line("risk", fmt::format("{} (effects: {})", to_string(run.plan.risk), join(run.plan.effects, ", ")));
+  text += line("risk", fmt::format("{} (effects: {})", to_string(run.plan.risk),
+                                   join(run.plan.effects, ", ")));
   text += line("bindable", run.plan.unresolved.empty() ? "yes" : "no");
-  for (const auto& [what, reason] : run.plan.unresolved) text += line("", fmt::format("{}: {}", what, reason));
+  for (const auto& [what, reason] : run.plan.unresolved)
+    text += line("", fmt::format("{}: {}", what, reason));
   text += line("plan hash", run.plan.hash);
   return text;
 }

@@ -25,21 +25,23 @@ class StoreSink final : public exec::AuditSink {
 
 exec::AuditMode audit_mode(const Presentation& presentation) {
   if (presentation.audit == "off") return exec::AuditMode::off;
-  return presentation.audit == "required" ? exec::AuditMode::required : exec::AuditMode::best_effort;
+  return presentation.audit == "required" ? exec::AuditMode::required
+                                          : exec::AuditMode::best_effort;
 }
 
 Result<audit::AuditLog> open_store(const Presentation& presentation, exec::AuditMode mode) {
-  SSHX_TRY(const auto path, presentation.audit_db.empty() ? audit_database_path() : expand_home(presentation.audit_db));
-  const auto durability =
-      mode == exec::AuditMode::required ? audit::Durability::required : audit::Durability::best_effort;
+  SSHX_TRY(const auto path, presentation.audit_db.empty() ? audit_database_path()
+                                                          : expand_home(presentation.audit_db));
+  const auto durability = mode == exec::AuditMode::required ? audit::Durability::required
+                                                            : audit::Durability::best_effort;
   return audit::AuditLog::open(path, durability);
 }
 
 Result<int> preview(const Invocation& invocation, Terminal& terminal) {
   const auto run = exec::prepare_run(invocation.request);
   if (!run && !invocation.presentation.json) return run.error();
-  const auto document =
-      run ? exec::preview_document(*run) : exec::invalid_preview_document(invocation.request, run.error());
+  const auto document = run ? exec::preview_document(*run)
+                            : exec::invalid_preview_document(invocation.request, run.error());
   if (invocation.presentation.json) {
     SSHX_CHECK(terminal.out(dump_json(document) + "\n"));
   } else {
@@ -68,7 +70,8 @@ exec::ExecutionResult execute(const exec::RunRequest& run, const Presentation& p
 /// In text mode the command has said its part itself; only what it could not say is left.
 void report(const exec::ExecutionResult& result, const Terminal& terminal) {
   for (const auto& warning : result.warnings) terminal.note("warning: " + printable(warning));
-  const bool plain_exit = result.outcome.exit_status && result.error && result.error->kind == ErrorKind::remote_exit;
+  const bool plain_exit =
+      result.outcome.exit_status && result.error && result.error->kind == ErrorKind::remote_exit;
   if (result.error && !plain_exit) terminal.report(*result.error);
 }
 

@@ -1,12 +1,12 @@
 #include "cli/schema_command.h"
 
-#include "cli/table.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "cli/table.h"
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {

@@ -1,9 +1,9 @@
 #include "cli/table.h"
 
-#include "core/text.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {
@@ -18,9 +18,7 @@ std::size_t width_of(const std::string& cell) {
 
 }  // namespace
 
-Table::Table(std::vector<std::string> heading) {
-  rows_.push_back(std::move(heading));
-}
+Table::Table(std::vector<std::string> heading) { rows_.push_back(std::move(heading)); }
 
 void Table::add(std::vector<std::string> cells) {
   for (auto& cell : cells) cell = printable(cell);

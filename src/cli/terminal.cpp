@@ -1,15 +1,15 @@
 #include "cli/terminal.h"
 
-#include "core/file.h"
-#include "core/redact.h"
-#include "core/text.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+
+#include "core/file.h"
+#include "core/redact.h"
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {
@@ -40,9 +40,7 @@ void Terminal::note(std::string_view message) const {
   if (notes_ == Notes::shown) to_stderr(printable(message));
 }
 
-void Terminal::warn(std::string_view message) const {
-  to_stderr(printable(message));
-}
+void Terminal::warn(std::string_view message) const { to_stderr(printable(message)); }
 
 void Terminal::report(const Error& error) const {
   if (error.code == "broken_pipe") return;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "core/result.h"
 
 namespace sshx::cli {
 

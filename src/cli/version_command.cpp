@@ -1,9 +1,9 @@
 #include "cli/version_command.h"
 
+#include <fmt/format.h>
+
 #include "core/build_info.h"
 #include "exec/versions.h"
-
-#include <fmt/format.h>
 
 namespace sshx::cli {
 namespace {

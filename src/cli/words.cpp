@@ -1,13 +1,13 @@
 #include "cli/words.h"
 
-#include "core/redact.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "core/redact.h"
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {
@@ -206,9 +206,7 @@ class Scan {
 
 }  // namespace
 
-Words find_words(std::span<const std::string> arguments) {
-  return Scan(arguments).run();
-}
+Words find_words(std::span<const std::string> arguments) { return Scan(arguments).run(); }
 
 std::vector<std::string> next_words(std::string_view path) {
   const auto prefix = path.empty() ? std::string() : std::string(path) + ".";

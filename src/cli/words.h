@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/descriptor.h"
-#include "core/result.h"
-
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/descriptor.h"
+#include "core/result.h"
 
 namespace sshx::cli {
 

@@ -13,7 +13,8 @@ inline constexpr Deadline kNoDeadline = Deadline::max();
 
 /// `seconds` from now.
 [[nodiscard]] inline Deadline after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 [[nodiscard]] inline bool passed(Deadline deadline) { return Clock::now() >= deadline; }

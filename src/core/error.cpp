@@ -55,8 +55,7 @@ constexpr std::array<ErrorKindInfo, 23> kKinds{{
      "The effect was looked at afterwards and is not as asked."},
     {ErrorKind::adapter, "adapter", Phase::collect, Retryable::no,
      "The result could not be delivered; this says nothing about the execution."},
-    {ErrorKind::internal, "internal", Phase::execute, Retryable::no,
-     "A defect of sshx itself."},
+    {ErrorKind::internal, "internal", Phase::execute, Retryable::no, "A defect of sshx itself."},
 }};
 
 struct IoAdvice {
@@ -66,14 +65,15 @@ struct IoAdvice {
 
 IoAdvice io_advice(int error_number) {
   switch (error_number) {
-    case ENOENT: return {"not_found", "check the path"};
-    case EACCES:
-    case EPERM: return {"permission", "check the owner and the permissions, of the folders above it too"};
-    case ENOSPC:
-    case EDQUOT: return {"no_space", "free some space there, or use another place"};
-    case EROFS: return {"read_only", "use a place that can be written"};
-    case EPIPE: return {"broken_pipe", ""};
-    default: return {"io", "see the system's log"};
+  case ENOENT: return {"not_found", "check the path"};
+  case EACCES:
+  case EPERM:
+    return {"permission", "check the owner and the permissions, of the folders above it too"};
+  case ENOSPC:
+  case EDQUOT: return {"no_space", "free some space there, or use another place"};
+  case EROFS: return {"read_only", "use a place that can be written"};
+  case EPIPE: return {"broken_pipe", ""};
+  default: return {"io", "see the system's log"};
   }
 }
 
@@ -89,21 +89,21 @@ std::string_view to_string(ErrorKind kind) noexcept { return info(kind).name; }
 
 std::string_view to_string(Phase phase) noexcept {
   switch (phase) {
-    case Phase::resolve: return "resolve";
-    case Phase::admission: return "admission";
-    case Phase::connect: return "connect";
-    case Phase::authenticate: return "authenticate";
-    case Phase::execute: return "execute";
-    case Phase::collect: return "collect";
-    case Phase::persist: return "persist";
-    case Phase::complete: return "complete";
+  case Phase::resolve: return "resolve";
+  case Phase::admission: return "admission";
+  case Phase::connect: return "connect";
+  case Phase::authenticate: return "authenticate";
+  case Phase::execute: return "execute";
+  case Phase::collect: return "collect";
+  case Phase::persist: return "persist";
+  case Phase::complete: return "complete";
   }
   return "";
 }
 
 std::optional<ErrorKind> error_kind_from(std::string_view name) noexcept {
-  const auto* const row = std::find_if(kKinds.begin(), kKinds.end(),
-                                       [&](const ErrorKindInfo& kind) { return kind.name == name; });
+  const auto* const row = std::find_if(
+      kKinds.begin(), kKinds.end(), [&](const ErrorKindInfo& kind) { return kind.name == name; });
   if (row == kKinds.end()) return std::nullopt;
   return row->kind;
 }
@@ -115,8 +115,8 @@ Error config_error(std::string code, std::string message, std::string hint) {
 Error io_error(std::string_view operation, std::string_view path, int error_number) {
   const auto reason = std::generic_category().message(error_number);
   const auto& [code, hint] = io_advice(error_number);
-  return {ErrorKind::local_io, std::string(code), fmt::format("cannot {} {}: {}", operation, path, reason),
-          std::string(hint)};
+  return {ErrorKind::local_io, std::string(code),
+          fmt::format("cannot {} {}: {}", operation, path, reason), std::string(hint)};
 }
 
 }  // namespace sshx

@@ -35,7 +35,8 @@ enum class ErrorKind : std::uint8_t {
   internal,
 };
 
-/// Where on its path a request was (contract: `phase`), in the order in which a request passes them.
+/// Where on its path a request was (contract: `phase`), in the order in which a request passes
+/// them.
 enum class Phase : std::uint8_t {
   resolve,
   admission,
@@ -49,7 +50,8 @@ enum class Phase : std::uint8_t {
 
 enum class Retryable : std::uint8_t { no, yes };
 
-/// One row of the table of kinds: the only home of a kind's name, usual phase, retry advice and meaning.
+/// One row of the table of kinds: the only home of a kind's name, usual phase, retry advice and
+/// meaning.
 struct ErrorKindInfo {
   ErrorKind kind;
   std::string_view name;
@@ -68,8 +70,8 @@ struct ErrorKindInfo {
 /// The kind of that name; nothing when there is none.
 [[nodiscard]] std::optional<ErrorKind> error_kind_from(std::string_view name) noexcept;
 
-/// Why something failed. `code` is finer than the kind ("refused", "changed", ...); `message` says what failed, on
-/// what; `hint` what to do about it. None of them ever holds a secret.
+/// Why something failed. `code` is finer than the kind ("refused", "changed", ...); `message` says
+/// what failed, on what; `hint` what to do about it. None of them ever holds a secret.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;

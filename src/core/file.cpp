@@ -1,8 +1,5 @@
 #include "core/file.h"
 
-#include "core/deadline.h"
-#include "core/shell_quote.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -16,6 +13,9 @@
 #include <cstdlib>
 #include <system_error>
 #include <thread>
+
+#include "core/deadline.h"
+#include "core/shell_quote.h"
 
 namespace sshx {
 namespace {
@@ -59,9 +59,7 @@ path link_target(path file) {
   return file;
 }
 
-path folder_of(const path& file) {
-  return file.has_parent_path() ? file.parent_path() : path(".");
-}
+path folder_of(const path& file) { return file.has_parent_path() ? file.parent_path() : path("."); }
 
 /// A file that is removed at the end of its life unless it was put in its place.
 class TemporaryFile {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "core/result.h"
 
 namespace sshx {
 

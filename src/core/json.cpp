@@ -1,7 +1,5 @@
 #include "core/json.h"
 
-#include "core/utf8.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,8 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "core/utf8.h"
 
 namespace sshx {
 namespace {

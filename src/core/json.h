@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "core/result.h"
 
 namespace sshx {
 

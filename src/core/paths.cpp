@@ -26,7 +26,8 @@ struct FileCloser {
   void operator()(std::FILE* file) const noexcept { std::fclose(file); }
 };
 
-/// The entry in /etc/passwd itself. Asked first, since NSS may open sockets, which a dry-run must not.
+/// The entry in /etc/passwd itself. Asked first, since NSS may open sockets, which a dry-run must
+/// not.
 std::optional<Account> account_in_file(std::vector<char>& buffer) {
   const std::unique_ptr<std::FILE, FileCloser> file(std::fopen("/etc/passwd", "re"));
   passwd entry{};
@@ -114,21 +115,15 @@ Result<path> expand_home(std::string_view text) {
   return text.empty() ? home : home / text;
 }
 
-Result<path> hosts_file_path() {
-  return file_in(kConfigHome, "hosts.json");
-}
+Result<path> hosts_file_path() { return file_in(kConfigHome, "hosts.json"); }
 
-Result<path> audit_database_path() {
-  return file_in(kStateHome, "audit.db");
-}
+Result<path> audit_database_path() { return file_in(kStateHome, "audit.db"); }
 
 Result<path> user_known_hosts_path() {
   SSHX_TRY(const auto home, home_directory());
   return home / ".ssh" / "known_hosts";
 }
 
-path global_known_hosts_path() {
-  return "/etc/ssh/ssh_known_hosts";
-}
+path global_known_hosts_path() { return "/etc/ssh/ssh_known_hosts"; }
 
 }  // namespace sshx

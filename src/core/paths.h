@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/result.h"
 
 namespace sshx {
 

@@ -1,15 +1,15 @@
 #include "core/public_key.h"
 
-#include "core/sha256.h"
-#include "core/utf8.h"
-#include "core/wire.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
+
+#include "core/sha256.h"
+#include "core/utf8.h"
+#include "core/wire.h"
 
 namespace sshx {
 namespace {
@@ -38,9 +38,7 @@ constexpr std::array<KeyForm, 10> kForms{{
     {"sk-ecdsa-sha2-nistp256@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com", 3},
 }};
 
-Error key_error(std::string why) {
-  return config_error("public_key", std::move(why));
-}
+Error key_error(std::string why) { return config_error("public_key", std::move(why)); }
 
 std::string_view take_word(std::string_view& text) {
   // Not find_first_of(): it searches the set anew for each character, which shows in a long file.
@@ -67,9 +65,7 @@ std::string fingerprint(const PublicKey& key) {
   return "SHA256:" + to_base64_unpadded(sha256(key.blob));
 }
 
-std::string public_key_text(const PublicKey& key) {
-  return key.type + " " + to_base64(key.blob);
-}
+std::string public_key_text(const PublicKey& key) { return key.type + " " + to_base64(key.blob); }
 
 Result<PublicKey> public_key_from_blob(std::string blob) {
   const auto type = WireReader(blob).string();

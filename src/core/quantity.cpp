@@ -1,8 +1,5 @@
 #include "core/quantity.h"
 
-#include "core/text.h"
-#include "core/utf8.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+
+#include "core/text.h"
+#include "core/utf8.h"
 
 namespace sshx {
 namespace {
@@ -24,9 +24,7 @@ struct Unit {
 constexpr std::array<Unit, 5> kUnits{
     {{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}, {"ms", 0.001}}};
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Takes a decimal number without sign or exponent; from_chars knows no locale, so the point is
 /// always ".".

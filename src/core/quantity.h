@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <string_view>
+
+#include "core/result.h"
 
 namespace sshx {
 

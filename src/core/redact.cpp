@@ -1,13 +1,13 @@
 #include "core/redact.h"
 
-#include "core/secret_names.h"
-#include "core/secret_options.h"
-#include "core/text.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <vector>
+
+#include "core/secret_names.h"
+#include "core/secret_options.h"
+#include "core/text.h"
 
 namespace sshx {
 namespace {
@@ -21,9 +21,7 @@ bool is_name_character(char c) {
          c == '-' || c == '.';
 }
 
-bool is_quote(char c) {
-  return c == '"' || c == '\'';
-}
+bool is_quote(char c) { return c == '"' || c == '\''; }
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& list, std::string_view word) {

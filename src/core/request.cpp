@@ -1,9 +1,5 @@
 #include "core/request.h"
 
-#include "core/pattern.h"
-#include "core/redact.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +7,10 @@
 #include <cmath>
 #include <utility>
 #include <vector>
+
+#include "core/pattern.h"
+#include "core/redact.h"
+#include "core/text.h"
 
 namespace sshx {
 namespace {
@@ -37,16 +37,11 @@ long long length_of(std::string_view text) {
 
 std::string_view type_name(PropertyType type) noexcept {
   switch (type) {
-  case PropertyType::string:
-    return "a string";
-  case PropertyType::integer:
-    return "an integer";
-  case PropertyType::number:
-    return "a number";
-  case PropertyType::boolean:
-    return "true or false";
-  case PropertyType::string_list:
-    return "a list of strings";
+  case PropertyType::string: return "a string";
+  case PropertyType::integer: return "an integer";
+  case PropertyType::number: return "a number";
+  case PropertyType::boolean: return "true or false";
+  case PropertyType::string_list: return "a list of strings";
   }
   return "";
 }
@@ -221,30 +216,21 @@ Result<Json> check_request(const Operation& operation, const Json& request, Surf
 
 Result<Json> check_property(const Property& property, const Json& value) {
   switch (property.type) {
-  case PropertyType::string:
-    return checked_string(property, value);
-  case PropertyType::integer:
-    return checked_integer(property, value);
-  case PropertyType::number:
-    return checked_number(property, value);
-  case PropertyType::boolean:
-    return checked_boolean(property, value);
-  case PropertyType::string_list:
-    return checked_list(property, value);
+  case PropertyType::string: return checked_string(property, value);
+  case PropertyType::integer: return checked_integer(property, value);
+  case PropertyType::number: return checked_number(property, value);
+  case PropertyType::boolean: return checked_boolean(property, value);
+  case PropertyType::string_list: return checked_list(property, value);
   }
   return wrong_type(property, value);
 }
 
 std::string property_label(const Property& property) {
   switch (property.placement) {
-  case Placement::flag:
-    return fmt::format("{} (--{})", property.name, property.flag);
-  case Placement::positional:
-    return fmt::format("{} ({})", property.name, property.value_name);
-  case Placement::rest:
-    return fmt::format("{} (after --)", property.name);
-  case Placement::none:
-    break;
+  case Placement::flag: return fmt::format("{} (--{})", property.name, property.flag);
+  case Placement::positional: return fmt::format("{} ({})", property.name, property.value_name);
+  case Placement::rest: return fmt::format("{} (after --)", property.name);
+  case Placement::none: break;
   }
   return std::string(property.name);
 }

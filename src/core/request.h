@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/descriptor.h"
-#include "core/json.h"
-
 #include <string>
 #include <string_view>
+
+#include "core/descriptor.h"
+#include "core/json.h"
 
 namespace sshx {
 

@@ -9,8 +9,9 @@
 
 namespace sshx {
 
-/// A value of T, or the Error that says why there is none. Named after std::expected, which C++20 lacks.
-/// `value()` on an error and `error()` on a value are bugs (std::bad_variant_access, turned into `internal` in main).
+/// A value of T, or the Error that says why there is none. Named after std::expected, which C++20
+/// lacks. `value()` on an error and `error()` on a value are bugs (std::bad_variant_access, turned
+/// into `internal` in main).
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -62,29 +63,31 @@ using Status = Result<void>;
 #define SSHX_CONCAT_INNER(a, b) a##b
 #define SSHX_CONCAT(a, b) SSHX_CONCAT_INNER(a, b)
 
-/// `SSHX_TRY(auto x, f());` declares x from f()'s value, or returns f()'s error from the enclosing function.
-#define SSHX_TRY(declaration, expression) \
+/// `SSHX_TRY(auto x, f());` declares x from f()'s value, or returns f()'s error from the enclosing
+/// function.
+#define SSHX_TRY(declaration, expression)                                                          \
   SSHX_TRY_INNER(SSHX_CONCAT(sshx_try_, __LINE__), declaration, expression)
-#define SSHX_TRY_INNER(name, declaration, expression) \
-  auto name = (expression);                           \
-  if (!name.has_value()) return std::move(name).error(); \
+#define SSHX_TRY_INNER(name, declaration, expression)                                              \
+  auto name = (expression);                                                                        \
+  if (!name.has_value()) return std::move(name).error();                                           \
   declaration = std::move(name).value()
 
 /// `SSHX_CHECK(f());` returns f()'s error from the enclosing function; f() returns Status.
 #define SSHX_CHECK(expression) SSHX_CHECK_INNER(SSHX_CONCAT(sshx_check_, __LINE__), expression)
-#define SSHX_CHECK_INNER(name, expression) \
-  auto name = (expression);                \
+#define SSHX_CHECK_INNER(name, expression)                                                         \
+  auto name = (expression);                                                                        \
   if (!name.has_value()) return std::move(name).error()
 
-/// The same two for coroutines whose result type is a Result; `expression` may hold one co_await at its front.
-#define SSHX_CO_TRY(declaration, expression) \
+/// The same two for coroutines whose result type is a Result; `expression` may hold one co_await at
+/// its front.
+#define SSHX_CO_TRY(declaration, expression)                                                       \
   SSHX_CO_TRY_INNER(SSHX_CONCAT(sshx_try_, __LINE__), declaration, expression)
-#define SSHX_CO_TRY_INNER(name, declaration, expression) \
-  auto name = expression;                                \
-  if (!name.has_value()) co_return std::move(name).error(); \
+#define SSHX_CO_TRY_INNER(name, declaration, expression)                                           \
+  auto name = expression;                                                                          \
+  if (!name.has_value()) co_return std::move(name).error();                                        \
   declaration = std::move(name).value()
-#define SSHX_CO_CHECK(expression) \
+#define SSHX_CO_CHECK(expression)                                                                  \
   SSHX_CO_CHECK_INNER(SSHX_CONCAT(sshx_check_, __LINE__), expression)
-#define SSHX_CO_CHECK_INNER(name, expression) \
-  auto name = expression;                     \
+#define SSHX_CO_CHECK_INNER(name, expression)                                                      \
+  auto name = expression;                                                                          \
   if (!name.has_value()) co_return std::move(name).error()

@@ -1,27 +1,21 @@
 #include "core/secret_names.h"
 
-#include "core/text.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "core/text.h"
+
 namespace sshx {
 namespace {
 
-bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
-bool is_upper(char c) {
-  return c >= 'A' && c <= 'Z';
-}
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& list, std::string_view word) {

@@ -49,9 +49,7 @@ constexpr std::array<std::string_view, 5> kPasswordReaders{"chpasswd", "passwd",
 
 }  // namespace
 
-std::span<const SecretOption> secret_options() noexcept {
-  return kSecretOptions;
-}
+std::span<const SecretOption> secret_options() noexcept { return kSecretOptions; }
 
 bool has_login_command(std::string_view program) noexcept {
   return std::find(kLoginPrograms.begin(), kLoginPrograms.end(), program) != kLoginPrograms.end();

@@ -76,9 +76,7 @@ std::string sha256(std::string_view bytes) {
   return {digest.begin(), digest.begin() + size};
 }
 
-std::string sha256_label(std::string_view bytes) {
-  return "sha256:" + to_hex(sha256(bytes));
-}
+std::string sha256_label(std::string_view bytes) { return "sha256:" + to_hex(sha256(bytes)); }
 
 std::string hmac_sha1(std::string_view key, std::string_view message) {
   // Not HMAC(): OpenSSL 3 looks the algorithm up anew in each call, which costs five times the

@@ -28,9 +28,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
-std::size_t difference(std::size_t a, std::size_t b) {
-  return a > b ? a - b : b - a;
-}
+std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 

@@ -1,17 +1,17 @@
 #pragma once
 
-#include "core/identifier.h"
-#include "core/quantity.h"
-#include "core/shell_quote.h"
-#include "core/utf8.h"
-#include "core/wall_time.h"
-
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/identifier.h"
+#include "core/quantity.h"
+#include "core/shell_quote.h"
+#include "core/utf8.h"
+#include "core/wall_time.h"
 
 namespace sshx {
 

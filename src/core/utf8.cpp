@@ -16,9 +16,7 @@ struct Character {
   std::size_t length = 0;
 };
 
-Character ascii_or_broken(unsigned char lead) {
-  return {lead, lead < 0x80 ? std::size_t{1} : 0};
-}
+Character ascii_or_broken(unsigned char lead) { return {lead, lead < 0x80 ? std::size_t{1} : 0}; }
 
 Character decode(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());

@@ -1,12 +1,12 @@
 #include "core/wall_time.h"
 
-#include "core/quantity.h"
-#include "core/utf8.h"
-
 #include <fmt/format.h>
 
 #include <cctype>
 #include <optional>
+
+#include "core/quantity.h"
+#include "core/utf8.h"
 
 namespace sshx {
 namespace {
@@ -19,9 +19,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using std::chrono::year_month_day;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Takes exactly `count` digits from the front of `text`.
 std::optional<int> take_number(std::string_view& text, std::size_t count) {
@@ -42,13 +40,8 @@ bool take_one_of(std::string_view& text, std::string_view choices) {
 }
 
 std::optional<std::chrono::sys_days> take_date(std::string_view& text) {
-  // What a count of nanoseconds since 1970 in 64 bits can hold.
-  constexpr int kFirstYear = 1970;
-  constexpr int kLastYear = 2261;
   const auto year = take_number(text, 4);
-  if (!year || *year < kFirstYear || *year > kLastYear || !take_one_of(text, "-")) {
-    return std::nullopt;
-  }
+  if (!year || !take_one_of(text, "-")) return std::nullopt;
   const auto month = take_number(text, 2);
   if (!month || !take_one_of(text, "-")) return std::nullopt;
   const auto day = take_number(text, 2);
@@ -105,13 +98,20 @@ std::optional<microseconds> take_time_of_day(std::string_view& text) {
   return *hour_minute - *offset + seconds(*second) + *fraction;
 }
 
+/// The nearest point that the clock can hold: its nanoseconds end in the year 2262.
+WallTime clamped(std::chrono::sys_days date, microseconds time) {
+  if (date >= std::chrono::floor<days>(WallTime::max())) return WallTime::max();
+  if (date <= std::chrono::ceil<days>(WallTime::min())) return WallTime::min();
+  return date + time;
+}
+
 std::optional<WallTime> parse_timestamp(std::string_view text) {
   const auto date = take_date(text);
   if (!date) return std::nullopt;
-  if (text.empty()) return *date;
+  if (text.empty()) return clamped(*date, microseconds(0));
   const auto time = take_time_of_day(text);
   if (!time || !text.empty()) return std::nullopt;
-  return *date + *time;
+  return clamped(*date, *time);
 }
 
 /// An age has a unit: a bare number would be taken for a year or a Unix time by many.

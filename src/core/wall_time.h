@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <chrono>
 #include <string>
 #include <string_view>
+
+#include "core/result.h"
 
 namespace sshx {
 

@@ -19,7 +19,8 @@ class WireWriter {
   std::string bytes_;
 };
 
-/// Reads SSH data types (RFC 4251 §5) from a view that outlives it. Nothing is returned once the data ends too early.
+/// Reads SSH data types (RFC 4251 §5) from a view that outlives it. Nothing is returned once the
+/// data ends too early.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}

@@ -14,7 +14,8 @@ Json common(std::string_view event, const ExecutionResult& result) {
   record["event"] = event;
   record["execution_id"] = result.identity.execution_id;
   record["run_id"] = result.identity.run_id;
-  record["request_id"] = result.identity.request_id ? Json(*result.identity.request_id) : Json(nullptr);
+  record["request_id"] =
+      result.identity.request_id ? Json(*result.identity.request_id) : Json(nullptr);
   record["parent_execution_id"] = nullptr;
   record["operation"] = result.operation;
   record["target"] = target_json(result.target);
@@ -23,7 +24,9 @@ Json common(std::string_view event, const ExecutionResult& result) {
 
 Json redacted_error(const Json& error) {
   if (error.is_null()) return nullptr;
-  return {{"kind", error["kind"]}, {"code", error["code"]}, {"message", redact(error["message"].get<std::string>())}};
+  return {{"kind", error["kind"]},
+          {"code", error["code"]},
+          {"message", redact(error["message"].get<std::string>())}};
 }
 
 Json redacted_list(const std::vector<std::string>& texts) {
@@ -51,13 +54,15 @@ Json started_record(const ExecutionResult& planned) {
 Json finished_record(const ExecutionResult& result) {
   const auto document = result_document(result);
   auto record = common("finished", result);
-  for (const auto* name : {"status", "phase", "completion", "executed", "change_state", "remote_state", "exit_code",
-                           "signal", "error_kind", "started_at", "duration_ms", "auth_method", "peers",
-                           "stdout_bytes", "stderr_bytes", "execution_fingerprint"}) {
+  for (const auto* name :
+       {"status", "phase", "completion", "executed", "change_state", "remote_state", "exit_code",
+        "signal", "error_kind", "started_at", "duration_ms", "auth_method", "peers", "stdout_bytes",
+        "stderr_bytes", "execution_fingerprint"}) {
     record[name] = document[name];
   }
   record["error"] = redacted_error(document["error"]);
-  record["finished_at"] = rfc3339(result.identity.started_at + std::chrono::milliseconds(result.duration_ms));
+  record["finished_at"] =
+      rfc3339(result.identity.started_at + std::chrono::milliseconds(result.duration_ms));
   record["warnings"] = redacted_list(result.warnings);
   return record;
 }

@@ -5,8 +5,8 @@
 
 namespace sshx::exec {
 
-/// The `started` record of sshx.audit.record.v1, made before the first packet. The command is redacted; its exact bytes
-/// are there as a digest only.
+/// The `started` record of sshx.audit.record.v1, made before the first packet. The command is
+/// redacted; its exact bytes are there as a digest only.
 [[nodiscard]] Json started_record(const ExecutionResult& planned);
 
 /// The `finished` record: outcome and evidence, without any output.

@@ -14,11 +14,12 @@ struct OfferedKey {
   inventory::HostKeyVerdict verdict = inventory::HostKeyVerdict::unknown;
 };
 
-/// Asks the server of `target` for its key of each of `types` (all supported ones when empty), one connection each, and
-/// sends nothing to log in. A type that the server has not is left out. Waits within `timeout_seconds` for all of them;
-/// SIGINT, SIGTERM and SIGHUP cancel. Returns: connect, protocol (`no_common_algorithm` when it has none of them),
-/// cancelled.
-[[nodiscard]] Result<std::vector<OfferedKey>> scan_host_keys(const Target& target, const Trust& trust,
+/// Asks the server of `target` for its key of each of `types` (all supported ones when empty), one
+/// connection each, and sends nothing to log in. A type that the server has not is left out. Waits
+/// within `timeout_seconds` for all of them; SIGINT, SIGTERM and SIGHUP cancel. Returns: connect,
+/// protocol (`no_common_algorithm` when it has none of them), cancelled.
+[[nodiscard]] Result<std::vector<OfferedKey>> scan_host_keys(const Target& target,
+                                                             const Trust& trust,
                                                              const std::vector<std::string>& types,
                                                              double timeout_seconds);
 

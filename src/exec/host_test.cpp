@@ -6,9 +6,11 @@
 namespace sshx::exec {
 namespace {
 
-ssh::Task<Status> try_session(ssh::Runtime runtime, const SessionRequest& request, HostTestResult& result) {
+ssh::Task<Status> try_session(ssh::Runtime runtime, const SessionRequest& request,
+                              HostTestResult& result) {
   const auto deadline = after(request.connect_timeout_seconds);
-  SSHX_CO_TRY(auto connection, co_await open_session(runtime, request, deadline, result.observed, result.warnings));
+  SSHX_CO_TRY(auto connection,
+              co_await open_session(runtime, request, deadline, result.observed, result.warnings));
   const auto channel = co_await ssh::Channel::open(connection, deadline);
   if (!channel) co_return channel.error();
   connection.disconnect();
@@ -20,8 +22,8 @@ ssh::Task<Status> try_session(ssh::Runtime runtime, const SessionRequest& reques
 HostTestResult test_host(const SessionRequest& request) {
   const auto started = Clock::now();
   HostTestResult result;
-  auto status =
-      ssh::run_cancellable([&](ssh::Runtime runtime) { return try_session(runtime, request, result); });
+  auto status = ssh::run_cancellable(
+      [&](ssh::Runtime runtime) { return try_session(runtime, request, result); });
   if (!status) result.error = std::move(status).error();
   result.duration_ms = milliseconds_between(started, Clock::now());
   return result;
@@ -36,7 +38,8 @@ Json host_test_json(const HostTestResult& result) {
   json["error"] = error_json(error, kNothingRan);
   json["error_kind"] = error != nullptr ? Json(to_string(error->kind)) : Json(nullptr);
   json["auth_method"] = observed.auth_method.empty() ? Json(nullptr) : Json(observed.auth_method);
-  json["host_key_fingerprint"] = observed.host_key ? Json(fingerprint(*observed.host_key)) : Json(nullptr);
+  json["host_key_fingerprint"] =
+      observed.host_key ? Json(fingerprint(*observed.host_key)) : Json(nullptr);
   json["timings"] = timings_json(observed);
   json["duration_ms"] = result.duration_ms;
   return json;

@@ -16,9 +16,9 @@ struct HostTestResult {
   std::vector<std::string> warnings;
 };
 
-/// Everything that a run needs except running something: connect, host key, login, a channel. Waits within the
-/// session's connect timeout. SIGINT, SIGTERM and SIGHUP cancel.
-/// Failures are in the result: auth, connect, host_key, protocol, connection_lost, cancelled.
+/// Everything that a run needs except running something: connect, host key, login, a channel. Waits
+/// within the session's connect timeout. SIGINT, SIGTERM and SIGHUP cancel. Failures are in the
+/// result: auth, connect, host_key, protocol, connection_lost, cancelled.
 [[nodiscard]] HostTestResult test_host(const SessionRequest& request);
 
 /// The contract's `test` object of sshx.hosts.v1.

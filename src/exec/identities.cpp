@@ -19,7 +19,8 @@ using Signers = std::vector<std::shared_ptr<ssh::Signer>>;
 
 constexpr std::size_t kPublicKeyLimit = 64UL * 1024;
 // ssh(1)'s default files, without the security-key ones, which need their device.
-constexpr std::array<std::string_view, 3> kDefaultFiles{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"};
+constexpr std::array<std::string_view, 3> kDefaultFiles{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa",
+                                                        "~/.ssh/id_rsa"};
 
 std::optional<PublicKey> key_beside(const std::string& file) {
   const auto text = read_file(file + ".pub", kPublicKeyLimit);
@@ -36,7 +37,8 @@ Signers::iterator find_key(Signers& signers, const PublicKey& key) {
 
 void append_new(Signers& signers, std::shared_ptr<ssh::Signer> signer) {
   const bool room = signers.size() < kKeyBudget;
-  if (room && find_key(signers, signer->public_key()) == signers.end()) signers.push_back(std::move(signer));
+  if (room && find_key(signers, signer->public_key()) == signers.end())
+    signers.push_back(std::move(signer));
 }
 
 /// The configured key: from its file, else from the agent when the .pub file says which one it is.
@@ -44,7 +46,8 @@ Result<std::shared_ptr<ssh::Signer>> configured_key(const std::string& file, Sig
   auto loaded = ssh::load_private_key(file);
   if (loaded) return std::shared_ptr<ssh::Signer>(std::move(*loaded));
   const auto& code = loaded.error().code;
-  const auto beside = code == "identity_missing" || code == "identity_encrypted" ? key_beside(file) : std::nullopt;
+  const auto beside =
+      code == "identity_missing" || code == "identity_encrypted" ? key_beside(file) : std::nullopt;
   if (beside) {
     const auto found = find_key(agent_keys, *beside);
     if (found != agent_keys.end()) return *found;
@@ -64,14 +67,16 @@ void append_default_files(Signers& signers) {
 
 Error no_identity() {
   return {ErrorKind::auth, "no_identity", "there is no key to log in with",
-          "use --identity FILE, set one with `sshx host update NAME --identity FILE`, or start an agent: $SSH_AUTH_SOCK "
+          "use --identity FILE, set one with `sshx host update NAME --identity FILE`, or start an "
+          "agent: $SSH_AUTH_SOCK "
           "is what names it"};
 }
 
-ssh::Task<Result<Signers>> agent_keys(ssh::Runtime runtime, const IdentityChoice& choice, Deadline deadline) {
+ssh::Task<Result<Signers>> agent_keys(ssh::Runtime runtime, const IdentityChoice& choice,
+                                      Deadline deadline) {
   if (choice.agent_socket.empty()) co_return Signers();
-  auto agent =
-      co_await ssh::Agent::open(runtime.context, choice.agent_socket, deadline, runtime.cancellation);
+  auto agent = co_await ssh::Agent::open(runtime.context, choice.agent_socket, deadline,
+                                         runtime.cancellation);
   if (agent) co_return (*agent)->signers();
   const bool fatal = choice.agent_required || agent.error().kind == ErrorKind::cancelled;
   if (fatal) co_return std::move(agent).error();
@@ -105,13 +110,15 @@ Result<IdentityChoice> choose_identities(const Json& request, const Target& targ
 }
 
 PublicIdentity public_identity(const IdentityChoice& choice) {
-  if (choice.file.empty()) return {choice.agent_socket.empty() ? "none" : "agent", std::nullopt, std::nullopt};
+  if (choice.file.empty())
+    return {choice.agent_socket.empty() ? "none" : "agent", std::nullopt, std::nullopt};
   PublicIdentity identity{"file", choice.file, std::nullopt};
   if (const auto key = key_beside(choice.file)) identity.fingerprint = fingerprint(*key);
   return identity;
 }
 
-ssh::Task<Result<Signers>> open_identities(ssh::Runtime runtime, const IdentityChoice& choice, Deadline deadline) {
+ssh::Task<Result<Signers>> open_identities(ssh::Runtime runtime, const IdentityChoice& choice,
+                                           Deadline deadline) {
   SSHX_CO_TRY(auto from_agent, co_await agent_keys(runtime, choice, deadline));
   Signers signers;
   if (!choice.file.empty()) {

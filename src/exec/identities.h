@@ -26,7 +26,8 @@ struct IdentityChoice {
 /// From a checked request and $SSH_AUTH_SOCK. Returns: config (`no_home`, `request_conflict`).
 [[nodiscard]] Result<IdentityChoice> choose_identities(const Json& request, const Target& target);
 
-/// What a plan may say of the choice offline: the fingerprint in the .pub file beside a configured key.
+/// What a plan may say of the choice offline: the fingerprint in the .pub file beside a configured
+/// key.
 struct PublicIdentity {
   std::string kind;  ///< file, agent or none
   std::optional<std::string> path;
@@ -34,15 +35,17 @@ struct PublicIdentity {
 };
 [[nodiscard]] PublicIdentity public_identity(const IdentityChoice& choice);
 
-/// The keys to offer, in order: the configured file (or that key in the agent, when the file is missing or encrypted
-/// and its .pub is there), then the agent's others; at most `kKeyBudget`. Without a configured file: the agent's, then
-/// the default files. Reads local files and asks the agent until `deadline`; no packet leaves the machine.
-/// Returns: auth (`identity_missing`, `identity_permission`, `identity_encrypted`, `identity_format`,
-/// `agent_unavailable`, `no_identity`), cancelled.
-[[nodiscard]] ssh::Task<Result<std::vector<std::shared_ptr<ssh::Signer>>>> open_identities(
-    ssh::Runtime runtime, const IdentityChoice& choice, Deadline deadline);
+/// The keys to offer, in order: the configured file (or that key in the agent, when the file is
+/// missing or encrypted and its .pub is there), then the agent's others; at most `kKeyBudget`.
+/// Without a configured file: the agent's, then the default files. Reads local files and asks the
+/// agent until `deadline`; no packet leaves the machine. Returns: auth (`identity_missing`,
+/// `identity_permission`, `identity_encrypted`, `identity_format`, `agent_unavailable`,
+/// `no_identity`), cancelled.
+[[nodiscard]] ssh::Task<Result<std::vector<std::shared_ptr<ssh::Signer>>>>
+open_identities(ssh::Runtime runtime, const IdentityChoice& choice, Deadline deadline);
 
-/// Servers end a session after six failures (MaxAuthTries); more keys than that cannot be told apart from an attack.
+/// Servers end a session after six failures (MaxAuthTries); more keys than that cannot be told
+/// apart from an attack.
 inline constexpr std::size_t kKeyBudget = 6;
 
 }  // namespace sshx::exec

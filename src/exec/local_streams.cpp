@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kQueueLimit = 1024UL * 1024;
 constexpr std::size_t kReadSize = 64UL * 1024;
 
-/// The thread works on a duplicate, so that nothing it does later can hit a reused descriptor number.
+/// The thread works on a duplicate, so that nothing it does later can hit a reused descriptor
+/// number.
 UniqueFd duplicate(int descriptor) { return UniqueFd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3)); }
 
 }  // namespace
@@ -158,7 +159,9 @@ void StreamedInput::Shared::read_all(const std::shared_ptr<ssh::ThreadSignal>& c
 StreamedInput::StreamedInput(int descriptor, std::shared_ptr<ssh::ThreadSignal> changed)
     : shared_(std::make_shared<Shared>()) {
   shared_->descriptor = duplicate(descriptor);
-  std::thread([shared = shared_, signal = std::move(changed)] { shared->read_all(signal); }).detach();
+  std::thread([shared = shared_, signal = std::move(changed)] {
+    shared->read_all(signal);
+  }).detach();
 }
 
 StreamedInput::~StreamedInput() {

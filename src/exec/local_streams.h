@@ -7,13 +7,15 @@
 
 namespace sshx::exec {
 
-/// Writes a command's output to the caller's stdout and stderr as it comes. A thread of its own does the writing, since
-/// inherited descriptors may block and must not be made non-blocking: they are shared with other processes. Output
-/// keeps its order across both. What the caller does not read holds the server back once a megabyte waits.
+/// Writes a command's output to the caller's stdout and stderr as it comes. A thread of its own
+/// does the writing, since inherited descriptors may block and must not be made non-blocking: they
+/// are shared with other processes. Output keeps its order across both. What the caller does not
+/// read holds the server back once a megabyte waits.
 class StreamedOutput final : public ssh::OutputReceiver {
  public:
   /// `changed` is raised when there is room again or a write failed.
-  StreamedOutput(int out_descriptor, int error_descriptor, std::shared_ptr<ssh::ThreadSignal> changed);
+  StreamedOutput(int out_descriptor, int error_descriptor,
+                 std::shared_ptr<ssh::ThreadSignal> changed);
   ~StreamedOutput() override;
 
   void receive(ssh::OutputStream stream, std::string_view bytes) override;
@@ -22,7 +24,8 @@ class StreamedOutput final : public ssh::OutputReceiver {
   [[nodiscard]] std::optional<Error> failure() const override;
   [[nodiscard]] unsigned long long total(ssh::OutputStream stream) const;
 
-  /// Waits until all is written, a write fails, the caller cancels or `deadline` passes. The thread is left behind then.
+  /// Waits until all is written, a write fails, the caller cancels or `deadline` passes. The thread
+  /// is left behind then.
   [[nodiscard]] ssh::Task<void> drain(ssh::Runtime runtime, Deadline deadline);
 
  private:

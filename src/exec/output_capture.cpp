@@ -104,7 +104,8 @@ StreamCapture::Text StreamCapture::text() const {
     const auto whole = head_ + tail_;
     const bool text_fits = is_utf8(whole) && utf8_cost(whole) <= limit_;
     if (text_fits) return joined(whole, {}, total_, "utf-8");
-    if (!is_utf8(whole) && whole.size() <= raw_for_base64(limit_)) return joined(whole, {}, total_, "base64");
+    if (!is_utf8(whole) && whole.size() <= raw_for_base64(limit_))
+      return joined(whole, {}, total_, "base64");
     const auto half = std::string_view(whole).size() / 2;
     return cut(std::string_view(whole).substr(0, half), std::string_view(whole).substr(half));
   }
@@ -116,7 +117,8 @@ StreamCapture::Text StreamCapture::cut(std::string_view head, std::string_view t
   const auto clean_tail = without_cut_start(tail);
   const auto front = limit_ / 2;
   if (is_utf8(clean_head) && is_utf8(clean_tail)) {
-    return joined(fitting_front(clean_head, front), fitting_back(clean_tail, limit_ - front), total_, "utf-8");
+    return joined(fitting_front(clean_head, front), fitting_back(clean_tail, limit_ - front),
+                  total_, "utf-8");
   }
   const auto raw = raw_for_base64(limit_);
   const auto raw_front = std::min(raw / 2, head.size());

@@ -11,10 +11,12 @@
 
 namespace sshx::exec {
 
-/// Keeps the head and the tail of one stream, so that its form in the document stays within a limit, and counts all.
+/// Keeps the head and the tail of one stream, so that its form in the document stays within a
+/// limit, and counts all.
 class StreamCapture {
  public:
-  /// `limit`: most bytes of the stream's text as it stands in the JSON document, escapes and base64 included.
+  /// `limit`: most bytes of the stream's text as it stands in the JSON document, escapes and base64
+  /// included.
   explicit StreamCapture(std::size_t limit) : limit_(limit) {}
 
   void append(std::string_view bytes);
@@ -23,9 +25,9 @@ class StreamCapture {
   /// What the document says of the stream.
   struct Text {
     std::string text;
-    std::string_view encoding;                      ///< "utf-8" or "base64"
-    unsigned long long omitted = 0;                 ///< Bytes left out.
-    std::optional<unsigned long long> omitted_at;   ///< Where they are missing in the decoded text.
+    std::string_view encoding;                     ///< "utf-8" or "base64"
+    unsigned long long omitted = 0;                ///< Bytes left out.
+    std::optional<unsigned long long> omitted_at;  ///< Where they are missing in the decoded text.
   };
   [[nodiscard]] Text text() const;
 
@@ -42,7 +44,8 @@ class StreamCapture {
 /// Takes a command's output into two captures; never full, never failing.
 class OutputCapture final : public ssh::OutputReceiver {
  public:
-  explicit OutputCapture(std::size_t limit) : streams_{StreamCapture(limit), StreamCapture(limit)} {}
+  explicit OutputCapture(std::size_t limit)
+      : streams_{StreamCapture(limit), StreamCapture(limit)} {}
 
   void receive(ssh::OutputStream stream, std::string_view bytes) override {
     streams_[static_cast<std::size_t>(stream)].append(bytes);

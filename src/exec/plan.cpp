@@ -22,9 +22,9 @@ bool is_literal_address(const std::string& address) {
 
 std::string_view to_string(InputMode mode) {
   switch (mode) {
-    case InputMode::empty: return "empty";
-    case InputMode::given: return "given";
-    case InputMode::inherited: return "inherited";
+  case InputMode::empty: return "empty";
+  case InputMode::given: return "given";
+  case InputMode::inherited: return "inherited";
   }
   return "";
 }
@@ -32,37 +32,44 @@ std::string_view to_string(InputMode mode) {
 Json or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
 
 /// What the hash is made of: meaning only. No ids, times, names for people, paths or output forms.
-Json projection(std::string_view operation, const SessionRequest& session, const ActionSummary& action,
-                const Limits& limits) {
+Json projection(std::string_view operation, const SessionRequest& session,
+                const ActionSummary& action, const Limits& limits) {
   const auto identity = public_identity(session.identities);
   const auto& target = session.target;
-  return {{"operation", operation},
-          {"semantics_version", kSemanticsVersion},
-          {"targets", Json::array({{{"address", target.address},
-                                    {"port", target.port},
-                                    {"user", target.user},
-                                    {"via", Json::array()},
-                                    {"identity_kind", identity.kind},
-                                    {"identity_fingerprint", or_null(identity.fingerprint)},
-                                    {"identities_only", session.identities.only},
-                                    {"host_key_policy", to_string(session.trust.strictness)}}})},
-          {"trust_snapshot", session.trust.known_hosts.digest()},
-          {"payload", {{"kind", action.kind}, {"sha256", action.payload_sha256}, {"bytes", action.payload_bytes}}},
-          {"stdin", {{"mode", to_string(action.input)}, {"bytes", action.stdin_bytes}}},
-          {"limits", limits_json(limits)}};
+  return {
+      {"operation", operation},
+      {"semantics_version", kSemanticsVersion},
+      {"targets", Json::array({{{"address", target.address},
+                                {"port", target.port},
+                                {"user", target.user},
+                                {"via", Json::array()},
+                                {"identity_kind", identity.kind},
+                                {"identity_fingerprint", or_null(identity.fingerprint)},
+                                {"identities_only", session.identities.only},
+                                {"host_key_policy", to_string(session.trust.strictness)}}})},
+      {"trust_snapshot", session.trust.known_hosts.digest()},
+      {"payload",
+       {{"kind", action.kind}, {"sha256", action.payload_sha256}, {"bytes", action.payload_bytes}}},
+      {"stdin", {{"mode", to_string(action.input)}, {"bytes", action.stdin_bytes}}},
+      {"limits", limits_json(limits)}};
 }
 
-std::vector<Plan::Unresolved> unresolved_parts(const SessionRequest& session, const ActionSummary& action) {
+std::vector<Plan::Unresolved> unresolved_parts(const SessionRequest& session,
+                                               const ActionSummary& action) {
   std::vector<Plan::Unresolved> parts;
   const auto& target = session.target;
   const auto identity = public_identity(session.identities);
   if (!is_literal_address(target.address)) {
-    parts.push_back({"address", target.address + " is a name that DNS resolves when the plan is carried out"});
+    parts.push_back(
+        {"address", target.address + " is a name that DNS resolves when the plan is carried out"});
   }
   if (identity.kind != "file") {
-    parts.push_back({"identity", "no identity file is configured, so the key depends on the agent and default files"});
+    parts.push_back(
+        {"identity",
+         "no identity file is configured, so the key depends on the agent and default files"});
   } else if (!identity.fingerprint) {
-    parts.push_back({"identity", "there is no readable " + *identity.path + ".pub that says which key it is"});
+    parts.push_back(
+        {"identity", "there is no readable " + *identity.path + ".pub that says which key it is"});
   }
   if (session.trust.known_hosts.stored_keys(target.address, target.port).empty()) {
     parts.push_back({"host_key", "no key is trusted for this host yet"});
@@ -71,7 +78,8 @@ std::vector<Plan::Unresolved> unresolved_parts(const SessionRequest& session, co
     parts.push_back({"host_key_policy", "the host key check is relaxed"});
   }
   if (action.input == InputMode::inherited) {
-    parts.push_back({"stdin", "the command reads the caller's stdin, which is not known beforehand"});
+    parts.push_back(
+        {"stdin", "the command reads the caller's stdin, which is not known beforehand"});
   }
   return parts;
 }
@@ -89,13 +97,17 @@ Json target_plan(const SessionRequest& session) {
           {"user", target.user},
           {"via", Json::array()},
           {"identity",
-           {{"kind", identity.kind}, {"path", or_null(identity.path)}, {"fingerprint", or_null(identity.fingerprint)}}},
-          {"host_key", {{"trusted", std::move(trusted)}, {"policy", to_string(session.trust.strictness)}}}};
+           {{"kind", identity.kind},
+            {"path", or_null(identity.path)},
+            {"fingerprint", or_null(identity.fingerprint)}}},
+          {"host_key",
+           {{"trusted", std::move(trusted)}, {"policy", to_string(session.trust.strictness)}}}};
 }
 
 Json unresolved_json(const Plan& plan) {
   Json list = Json::array();
-  for (const auto& [what, reason] : plan.unresolved) list.push_back({{"what", what}, {"reason", reason}});
+  for (const auto& [what, reason] : plan.unresolved)
+    list.push_back({{"what", what}, {"reason", reason}});
   return list;
 }
 
@@ -103,19 +115,19 @@ Json unresolved_json(const Plan& plan) {
 
 std::string_view to_string(Intent intent) noexcept {
   switch (intent) {
-    case Intent::read: return "read";
-    case Intent::change: return "change";
-    case Intent::unknown: return "unknown";
+  case Intent::read: return "read";
+  case Intent::change: return "change";
+  case Intent::unknown: return "unknown";
   }
   return "";
 }
 
 std::string_view to_string(Risk risk) noexcept {
   switch (risk) {
-    case Risk::read: return "read";
-    case Risk::mutation: return "mutation";
-    case Risk::privileged: return "privileged";
-    case Risk::destructive: return "destructive";
+  case Risk::read: return "read";
+  case Risk::mutation: return "mutation";
+  case Risk::privileged: return "privileged";
+  case Risk::destructive: return "destructive";
   }
   return "";
 }
@@ -128,7 +140,8 @@ Json action_json(const ActionSummary& action) {
   json["script_runner"] = nullptr;
   json["payload_sha256"] = action.payload_sha256;
   json["payload_bytes"] = action.payload_bytes;
-  json["stdin_bytes"] = action.input == InputMode::inherited ? Json(nullptr) : Json(action.stdin_bytes);
+  json["stdin_bytes"] =
+      action.input == InputMode::inherited ? Json(nullptr) : Json(action.stdin_bytes);
   json["uses_sudo"] = false;
   return json;
 }
@@ -139,8 +152,8 @@ Json limits_json(const Limits& limits) {
           {"max_output_bytes", limits.max_output_bytes}};
 }
 
-Plan make_plan(std::string_view operation, const SessionRequest& session, const ActionSummary& action,
-               const Limits& limits) {
+Plan make_plan(std::string_view operation, const SessionRequest& session,
+               const ActionSummary& action, const Limits& limits) {
   Plan plan;
   plan.hash = sha256_label(canonical_json(projection(operation, session, action, limits)));
   // A command is opaque: what it changes is not known (design §4).

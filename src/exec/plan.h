@@ -10,7 +10,8 @@
 
 namespace sshx::exec {
 
-/// What the caller says the command does. Recorded, used for retry advice, never for admission or risk.
+/// What the caller says the command does. Recorded, used for retry advice, never for admission or
+/// risk.
 enum class Intent : std::uint8_t { read, change, unknown };
 
 [[nodiscard]] std::string_view to_string(Intent intent) noexcept;
@@ -22,7 +23,8 @@ enum class Risk : std::uint8_t { read, mutation, privileged, destructive };
 
 enum class InputMode : std::uint8_t { empty, given, inherited };
 
-/// What an operation will do on its target. Of stdin not even a digest is shown, since it may be a short secret.
+/// What an operation will do on its target. Of stdin not even a digest is shown, since it may be a
+/// short secret.
 struct ActionSummary {
   std::string kind = "command";
   Intent intent = Intent::unknown;
@@ -54,11 +56,13 @@ struct Plan {
   Json document;
 };
 
-/// Plans `operation` on one target. Reads the .pub file beside a configured key; opens nothing else.
-[[nodiscard]] Plan make_plan(std::string_view operation, const SessionRequest& session, const ActionSummary& action,
-                             const Limits& limits);
+/// Plans `operation` on one target. Reads the .pub file beside a configured key; opens nothing
+/// else.
+[[nodiscard]] Plan make_plan(std::string_view operation, const SessionRequest& session,
+                             const ActionSummary& action, const Limits& limits);
 
-/// The contract's `action` object. The command is redacted there; `payload_sha256` is of its exact bytes.
+/// The contract's `action` object. The command is redacted there; `payload_sha256` is of its exact
+/// bytes.
 [[nodiscard]] Json action_json(const ActionSummary& action);
 [[nodiscard]] Json limits_json(const Limits& limits);
 

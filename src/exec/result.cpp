@@ -17,16 +17,18 @@ using ssh::Acknowledgement;
 constexpr int kFailure = 255;
 constexpr int kSignalBase = 128;
 
-bool exit_seen(const ssh::CommandOutcome& outcome) { return outcome.exit_status || outcome.exit_signal; }
+bool exit_seen(const ssh::CommandOutcome& outcome) {
+  return outcome.exit_status || outcome.exit_signal;
+}
 
 /// The rule of design §3: never less than was attempted, never more than was seen.
 Completion completion_of(const ExecutionResult& result) {
   const auto& outcome = result.outcome;
   switch (outcome.request) {
-    case Acknowledgement::not_sent:
-    case Acknowledgement::failure: return Completion::not_started;
-    case Acknowledgement::awaited: return Completion::unknown;
-    case Acknowledgement::success: break;
+  case Acknowledgement::not_sent:
+  case Acknowledgement::failure: return Completion::not_started;
+  case Acknowledgement::awaited: return Completion::unknown;
+  case Acknowledgement::success: break;
   }
   if (exit_seen(outcome)) return Completion::completed;
   if (outcome.closed) return Completion::completed_unconfirmed;
@@ -36,10 +38,10 @@ Completion completion_of(const ExecutionResult& result) {
 
 std::optional<bool> executed_of(const ssh::CommandOutcome& outcome) {
   switch (outcome.request) {
-    case Acknowledgement::not_sent:
-    case Acknowledgement::failure: return false;
-    case Acknowledgement::awaited: return std::nullopt;
-    case Acknowledgement::success: return true;
+  case Acknowledgement::not_sent:
+  case Acknowledgement::failure: return false;
+  case Acknowledgement::awaited: return std::nullopt;
+  case Acknowledgement::success: return true;
   }
   return std::nullopt;
 }
@@ -49,14 +51,18 @@ RemoteState remote_state_of(const ExecutionResult& result) {
   return exit_seen(result.outcome) ? RemoteState::exited : RemoteState::unknown;
 }
 
-std::string place(const ExecutionResult& result) { return result.target.alias.value_or(result.target.address); }
+std::string place(const ExecutionResult& result) {
+  return result.target.alias.value_or(result.target.address);
+}
 
 /// The error that the exit evidence itself makes; nothing after status 0.
 std::optional<Error> exit_error(const ExecutionResult& result) {
   const auto& outcome = result.outcome;
   if (outcome.exit_signal) {
-    return Error{ErrorKind::remote_exit, "signal",
-                 fmt::format("the command on {} was ended by signal {}", place(result), printable(*outcome.exit_signal)),
+    return Error{ErrorKind::remote_exit,
+                 "signal",
+                 fmt::format("the command on {} was ended by signal {}", place(result),
+                             printable(*outcome.exit_signal)),
                  {}};
   }
   if (!outcome.exit_status) {
@@ -65,8 +71,11 @@ std::optional<Error> exit_error(const ExecutionResult& result) {
                  "look on the host whether the command did its work"};
   }
   if (*outcome.exit_status == 0) return std::nullopt;
-  return Error{ErrorKind::remote_exit, "status",
-               fmt::format("the command on {} ended with status {}", place(result), *outcome.exit_status), {}};
+  return Error{
+      ErrorKind::remote_exit,
+      "status",
+      fmt::format("the command on {} ended with status {}", place(result), *outcome.exit_status),
+      {}};
 }
 
 std::string_view change_state(const ExecutionResult& result) {
@@ -83,18 +92,20 @@ Json identity_json(const ExecutionResult& result) {
   json["execution_id"] = result.identity.execution_id;
   json["parent_execution_id"] = nullptr;
   json["run_id"] = result.identity.run_id;
-  json["request_id"] = result.identity.request_id ? Json(*result.identity.request_id) : Json(nullptr);
+  json["request_id"] =
+      result.identity.request_id ? Json(*result.identity.request_id) : Json(nullptr);
   return json;
 }
 
 Json peers_json(const ExecutionResult& result) {
   if (result.observed.peer_address.empty()) return Json::array();
   const auto& key = result.observed.host_key;
-  return Json::array({{{"address", result.observed.peer_address},
-                       {"port", result.target.port},
-                       {"host_key_fingerprint", key ? Json(sshx::fingerprint(*key)) : Json(nullptr)},
-                       {"user", result.target.user},
-                       {"credential_refs", Json::array()}}});
+  return Json::array(
+      {{{"address", result.observed.peer_address},
+        {"port", result.target.port},
+        {"host_key_fingerprint", key ? Json(sshx::fingerprint(*key)) : Json(nullptr)},
+        {"user", result.target.user},
+        {"credential_refs", Json::array()}}});
 }
 
 void add_outcome(Json& json, const ExecutionResult& result) {
@@ -143,8 +154,9 @@ void add_stream(Json& json, std::string_view name, const ExecutionResult::Output
 /// The facts alone: no ids, no times, nothing about how they were kept.
 std::string fingerprint_of(const ExecutionResult& result) {
   auto facts = result_document(result);
-  for (const auto* name : {"execution_id", "parent_execution_id", "run_id", "request_id", "started_at", "duration_ms",
-                           "timings", "execution_fingerprint", "audit_status"}) {
+  for (const auto* name :
+       {"execution_id", "parent_execution_id", "run_id", "request_id", "started_at", "duration_ms",
+        "timings", "execution_fingerprint", "audit_status"}) {
     facts.erase(name);
   }
   return sha256_label(canonical_json(facts));
@@ -154,29 +166,29 @@ std::string fingerprint_of(const ExecutionResult& result) {
 
 std::string_view to_string(Completion completion) noexcept {
   switch (completion) {
-    case Completion::not_started: return "not_started";
-    case Completion::partial: return "partial";
-    case Completion::completed: return "completed";
-    case Completion::completed_unconfirmed: return "completed_unconfirmed";
-    case Completion::unknown: return "unknown";
+  case Completion::not_started: return "not_started";
+  case Completion::partial: return "partial";
+  case Completion::completed: return "completed";
+  case Completion::completed_unconfirmed: return "completed_unconfirmed";
+  case Completion::unknown: return "unknown";
   }
   return "";
 }
 
 std::string_view to_string(RemoteState state) noexcept {
   switch (state) {
-    case RemoteState::not_started: return "not_started";
-    case RemoteState::exited: return "exited";
-    case RemoteState::unknown: return "unknown";
+  case RemoteState::not_started: return "not_started";
+  case RemoteState::exited: return "exited";
+  case RemoteState::unknown: return "unknown";
   }
   return "";
 }
 
 std::string_view to_string(AuditStatus status) noexcept {
   switch (status) {
-    case AuditStatus::written: return "written";
-    case AuditStatus::failed: return "failed";
-    case AuditStatus::disabled: return "disabled";
+  case AuditStatus::written: return "written";
+  case AuditStatus::failed: return "failed";
+  case AuditStatus::disabled: return "disabled";
   }
   return "";
 }

@@ -16,7 +16,13 @@
 namespace sshx::exec {
 
 /// How far the operation came, as far as the transport saw (design §3, Completion).
-enum class Completion : std::uint8_t { not_started, partial, completed, completed_unconfirmed, unknown };
+enum class Completion : std::uint8_t {
+  not_started,
+  partial,
+  completed,
+  completed_unconfirmed,
+  unknown
+};
 [[nodiscard]] std::string_view to_string(Completion completion) noexcept;
 
 enum class RemoteState : std::uint8_t { not_started, exited, unknown };
@@ -34,8 +40,8 @@ struct ExecutionIdentity {
   Deadline started_clock;
 };
 
-/// Everything that one execution on one target was seen to do. It claims nothing that was not observed; finalise() sets
-/// the fields that follow from the others.
+/// Everything that one execution on one target was seen to do. It claims nothing that was not
+/// observed; finalise() sets the fields that follow from the others.
 struct ExecutionResult {
   std::string operation;
   ExecutionIdentity identity;
@@ -54,7 +60,8 @@ struct ExecutionResult {
   AuditStatus audit_status = AuditStatus::disabled;
 
   struct Output {
-    StreamCapture::Text text{.text = {}, .encoding = "utf-8", .omitted = 0, .omitted_at = std::nullopt};
+    StreamCapture::Text text{
+        .text = {}, .encoding = "utf-8", .omitted = 0, .omitted_at = std::nullopt};
     unsigned long long total = 0;
   };
   Output standard_output;
@@ -69,8 +76,8 @@ struct ExecutionResult {
   [[nodiscard]] bool success() const { return !error.has_value(); }
 };
 
-/// Judges what was seen: completion, executed, remote_state, the error of a non-zero or missing exit, and the
-/// fingerprint. Call once, after everything else is set.
+/// Judges what was seen: completion, executed, remote_state, the error of a non-zero or missing
+/// exit, and the fingerprint. Call once, after everything else is set.
 void finalise(ExecutionResult& result);
 
 /// The document sshx.result.v1.
@@ -83,7 +90,8 @@ void finalise(ExecutionResult& result);
 /// For a request that never became an execution: nothing ran, so a retry is safe.
 inline constexpr std::string_view kNothingRan = "safe";
 
-/// The process's exit code (design §2.8): the remote status 0..254, 128+n for a remote signal, else 255.
+/// The process's exit code (design §2.8): the remote status 0..254, 128+n for a remote signal, else
+/// 255.
 [[nodiscard]] int exit_code(const ExecutionResult& result) noexcept;
 
 /// "KILL" to 9; nothing for a name that this system does not know.

@@ -19,10 +19,12 @@ namespace {
 constexpr std::string_view kOperation = "run";
 /// libssh2 sends a command in one packet of at most 35,000 bytes.
 constexpr std::size_t kLongestCommand = 32000;
-/// How long a reader that has stalled is waited for once the command is over and the run failed anyway.
+/// How long a reader that has stalled is waited for once the command is over and the run failed
+/// anyway.
 constexpr double kStalledReaderSeconds = 1;
 
-// --- preparation -------------------------------------------------------------------------------------------------
+// --- preparation
+// -------------------------------------------------------------------------------------------------
 
 long long milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
@@ -39,7 +41,8 @@ Result<std::string> given_input(const Json& request, std::size_t limit) {
 
 Status prepare_input(const Json& request, RunRequest& run) {
   int sources = request.value("stdin_inherit", false) ? 1 : 0;
-  for (const auto* name : {"stdin", "stdin_base64", "stdin_file"}) sources += request.contains(name) ? 1 : 0;
+  for (const auto* name : {"stdin", "stdin_base64", "stdin_file"})
+    sources += request.contains(name) ? 1 : 0;
   if (sources > 1) {
     return config_error("request_conflict", "stdin is given more than once",
                         "use one of --stdin, --stdin-file, stdin and stdin_base64");
@@ -76,8 +79,11 @@ Status prepare_action(const Json& request, RunRequest& run) {
                         "put it after --, as in: sshx run --target NAME -- uptime");
   }
   if (command.size() > kLongestCommand) {
-    return config_error("range", fmt::format("command has {} bytes; at most {} can be sent", command.size(), kLongestCommand),
-                        "copy a script to the host, or give it as stdin to a shell: --stdin-file FILE -- sh -s");
+    return config_error(
+        "range",
+        fmt::format("command has {} bytes; at most {} can be sent", command.size(),
+                    kLongestCommand),
+        "copy a script to the host, or give it as stdin to a shell: --stdin-file FILE -- sh -s");
   }
   run.action.intent = intent_of(request);
   run.action.command = command;
@@ -86,8 +92,8 @@ Status prepare_action(const Json& request, RunRequest& run) {
   return prepare_input(request, run);
 }
 
-/// The request as a document may repeat it: without secrets typed into the command, and without stdin, which the plan
-/// tells by its length.
+/// The request as a document may repeat it: without secrets typed into the command, and without
+/// stdin, which the plan tells by its length.
 Json shown_request(const Json& request) {
   Json shown = request;
   if (shown.contains("command")) shown["command"] = redact(request["command"].get<std::string>());
@@ -97,13 +103,16 @@ Json shown_request(const Json& request) {
   return shown;
 }
 
-// --- execution ---------------------------------------------------------------------------------------------------
+// --- execution
+// ---------------------------------------------------------------------------------------------------
 
 ExecutionResult planned_result(const RunRequest& run) {
   ExecutionResult result;
   result.operation = kOperation;
-  result.identity = {new_id(), new_id(), std::nullopt, std::chrono::system_clock::now(), Clock::now()};
-  if (run.request.contains("request_id")) result.identity.request_id = run.request["request_id"].get<std::string>();
+  result.identity = {new_id(), new_id(), std::nullopt, std::chrono::system_clock::now(),
+                     Clock::now()};
+  if (run.request.contains("request_id"))
+    result.identity.request_id = run.request["request_id"].get<std::string>();
   result.target = run.session.target;
   result.action = run.action;
   result.limits = run.limits;
@@ -122,17 +131,19 @@ Error at_phase(Error error, const ssh::Observations& observed) {
   return error;
 }
 
-std::unique_ptr<ssh::InputSource> make_input(const RunRequest& run, const std::shared_ptr<ssh::ThreadSignal>& changed) {
-  if (run.action.input == InputMode::inherited) return std::make_unique<StreamedInput>(STDIN_FILENO, changed);
+std::unique_ptr<ssh::InputSource> make_input(const RunRequest& run,
+                                             const std::shared_ptr<ssh::ThreadSignal>& changed) {
+  if (run.action.input == InputMode::inherited)
+    return std::make_unique<StreamedInput>(STDIN_FILENO, changed);
   return std::make_unique<GivenInput>(run.input);
 }
 
 /// Connection and command; fills in what is seen.
-ssh::Task<Status> carry_out(ssh::Runtime runtime, const RunRequest& run, ssh::CommandStreams streams,
-                            ExecutionResult& result) {
+ssh::Task<Status> carry_out(ssh::Runtime runtime, const RunRequest& run,
+                            ssh::CommandStreams streams, ExecutionResult& result) {
   const auto connect_deadline = after(run.session.connect_timeout_seconds);
-  auto connection =
-      co_await open_session(runtime, run.session, connect_deadline, result.observed, result.warnings);
+  auto connection = co_await open_session(runtime, run.session, connect_deadline, result.observed,
+                                          result.warnings);
   if (!connection) co_return at_phase(std::move(connection).error(), result.observed);
   SSHX_CO_TRY(auto channel, co_await ssh::Channel::open(*connection, connect_deadline));
   const auto started = Clock::now();
@@ -146,7 +157,8 @@ ExecutionResult::Output captured(const OutputCapture& capture, ssh::OutputStream
   return {capture.stream(stream).text(), capture.stream(stream).total()};
 }
 
-ssh::Task<Status> run_captured(ssh::Runtime runtime, const RunRequest& run, std::shared_ptr<ssh::ThreadSignal> changed,
+ssh::Task<Status> run_captured(ssh::Runtime runtime, const RunRequest& run,
+                               std::shared_ptr<ssh::ThreadSignal> changed,
                                ExecutionResult& result) {
   const auto input = make_input(run, changed);
   OutputCapture capture(static_cast<std::size_t>(run.limits.max_output_bytes));
@@ -157,7 +169,8 @@ ssh::Task<Status> run_captured(ssh::Runtime runtime, const RunRequest& run, std:
   co_return status;
 }
 
-ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run, std::shared_ptr<ssh::ThreadSignal> changed,
+ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run,
+                               std::shared_ptr<ssh::ThreadSignal> changed,
                                ExecutionResult& result) {
   const auto input = make_input(run, changed);
   StreamedOutput output(STDOUT_FILENO, STDERR_FILENO, changed);
@@ -195,7 +208,8 @@ void keep_finished(ExecutionResult& result, const RunOptions& options) {
   const auto kept = options.sink->append(finished_record(result));
   if (kept) return;
   result.audit_status = AuditStatus::failed;
-  result.warnings.push_back("the end of this execution is not in the evidence: " + kept.error().message);
+  result.warnings.push_back("the end of this execution is not in the evidence: " +
+                            kept.error().message);
 }
 
 }  // namespace
@@ -206,8 +220,8 @@ Result<RunRequest> prepare_run(const Json& request) {
   SSHX_CHECK(prepare_action(request, run));
   SSHX_TRY(run.session, plan_session(request));
   run.timeout_seconds = request["timeout_seconds"].get<double>();
-  run.limits = {milliseconds(run.session.connect_timeout_seconds), milliseconds(run.timeout_seconds),
-                request["max_output_bytes"].get<long long>()};
+  run.limits = {milliseconds(run.session.connect_timeout_seconds),
+                milliseconds(run.timeout_seconds), request["max_output_bytes"].get<long long>()};
   run.plan = make_plan(kOperation, run.session, run.action, run.limits);
   return run;
 }

@@ -30,10 +30,10 @@ struct RunRequest {
   Plan plan;
 };
 
-/// The rules of `run` across properties, then target, trust, identities and plan. Reads the hosts file, public keys,
-/// known_hosts and a stdin file; opens no socket and writes nothing. `request` went through check_request.
-/// Returns: config (`required`, `request_conflict`, `payload_too_large`, `base64`, `range`, and what plan_session
-/// returns), local_io.
+/// The rules of `run` across properties, then target, trust, identities and plan. Reads the hosts
+/// file, public keys, known_hosts and a stdin file; opens no socket and writes nothing. `request`
+/// went through check_request. Returns: config (`required`, `request_conflict`,
+/// `payload_too_large`, `base64`, `range`, and what plan_session returns), local_io.
 [[nodiscard]] Result<RunRequest> prepare_run(const Json& request);
 
 /// The document sshx.request.v1 of a dry-run.
@@ -49,9 +49,9 @@ struct RunOptions {
   std::optional<Error> audit_failure;
 };
 
-/// Carries the run out: evidence that it started, connection, command, evidence that it finished. SIGINT, SIGTERM and
-/// SIGHUP cancel it. Waits within the request's limits. Whatever happens is in the result; with AuditMode::required
-/// nothing is sent unless the started record was kept.
+/// Carries the run out: evidence that it started, connection, command, evidence that it finished.
+/// SIGINT, SIGTERM and SIGHUP cancel it. Waits within the request's limits. Whatever happens is in
+/// the result; with AuditMode::required nothing is sent unless the started record was kept.
 [[nodiscard]] ExecutionResult execute_run(const RunRequest& run, const RunOptions& options);
 
 }  // namespace sshx::exec

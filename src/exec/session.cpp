@@ -9,7 +9,8 @@ Result<SessionRequest> plan_session(const Json& request) {
   SSHX_TRY(session.target, resolve_target(request));
   SSHX_TRY(session.trust, load_trust(request));
   SSHX_TRY(session.identities, choose_identities(request, session.target));
-  session.connect_timeout_seconds = request.value("connect_timeout_seconds", session.connect_timeout_seconds);
+  session.connect_timeout_seconds =
+      request.value("connect_timeout_seconds", session.connect_timeout_seconds);
   return session;
 }
 
@@ -27,7 +28,9 @@ ssh::Task<Result<ssh::Connection>> open_session(ssh::Runtime runtime, const Sess
 }
 
 Json timings_json(const ssh::Observations& observed) {
-  const auto optional = [](const std::optional<long long>& value) { return value ? Json(*value) : Json(nullptr); };
+  const auto optional = [](const std::optional<long long>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
   Json timings = Json::object();
   timings["resolve_ms"] = optional(observed.resolve_ms);
   timings["connect_ms"] = optional(observed.connect_ms);

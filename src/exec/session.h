@@ -18,16 +18,17 @@ struct SessionRequest {
   double connect_timeout_seconds = 10;
 };
 
-/// Target, trust and identities of a checked request. Reads public files only. Returns: what resolve_target, load_trust
-/// and choose_identities return.
+/// Target, trust and identities of a checked request. Reads public files only. Returns: what
+/// resolve_target, load_trust and choose_identities return.
 [[nodiscard]] Result<SessionRequest> plan_session(const Json& request);
 
-/// A logged-in connection: keys are opened first, so that local faults send no packet; then connect, check of the
-/// host's key, login. Waits until `deadline`. `warnings` gets what the caller should hear.
-/// Returns: what open_identities, ssh::Connection::open and ssh::authenticate return; host_key.
-[[nodiscard]] ssh::Task<Result<ssh::Connection>> open_session(ssh::Runtime runtime, const SessionRequest& request,
-                                                              Deadline deadline, ssh::Observations& observed,
-                                                              std::vector<std::string>& warnings);
+/// A logged-in connection: keys are opened first, so that local faults send no packet; then
+/// connect, check of the host's key, login. Waits until `deadline`. `warnings` gets what the caller
+/// should hear. Returns: what open_identities, ssh::Connection::open and ssh::authenticate return;
+/// host_key.
+[[nodiscard]] ssh::Task<Result<ssh::Connection>>
+open_session(ssh::Runtime runtime, const SessionRequest& request, Deadline deadline,
+             ssh::Observations& observed, std::vector<std::string>& warnings);
 
 /// The contract's `timings` object; what did not happen is null.
 [[nodiscard]] Json timings_json(const ssh::Observations& observed);

@@ -12,8 +12,9 @@ Error no_target(const inventory::Hosts& hosts) {
   std::vector<std::string> names;
   for (const auto& host : hosts.all()) names.push_back(host.name);
   return config_error("no_target", "no target is named",
-                      names.empty() ? "add a host: sshx host add NAME --address ADDRESS; or use --address"
-                                    : fmt::format("use --target with one of: {}", join(names, ", ")));
+                      names.empty()
+                          ? "add a host: sshx host add NAME --address ADDRESS; or use --address"
+                          : fmt::format("use --target with one of: {}", join(names, ", ")));
 }
 
 Result<inventory::Hosts> load_inventory() {
@@ -39,8 +40,10 @@ Result<Target> named_target(const Json& request) {
 }
 
 Status apply_overrides(const Json& request, Target& target) {
-  if (const auto user = request.find("user"); user != request.end()) target.user = user->get<std::string>();
-  if (const auto port = request.find("port"); port != request.end()) target.port = port->get<std::uint16_t>();
+  if (const auto user = request.find("user"); user != request.end())
+    target.user = user->get<std::string>();
+  if (const auto port = request.find("port"); port != request.end())
+    target.port = port->get<std::uint16_t>();
   if (const auto identity = request.find("identity"); identity != request.end()) {
     target.identity = identity->get<std::string>();
   }
@@ -69,7 +72,8 @@ Result<Target> resolve_target(const Json& request) {
     return config_error("request_conflict", "both a target name and an address are given",
                         "use either --target or --address");
   }
-  auto target = literal ? literal_target(request["address"].get<std::string>()) : named_target(request);
+  auto target =
+      literal ? literal_target(request["address"].get<std::string>()) : named_target(request);
   if (!target) return target;
   SSHX_CHECK(apply_overrides(request, *target));
   return target;

@@ -23,9 +23,10 @@ struct Target {
   std::map<std::string, std::string> tags;
 };
 
-/// The target that a checked request names by `targets` or `address`, with `user`, `port` and `identity` on top.
-/// Reads the hosts file for a name, nothing for an address. Returns: config (`no_target`, `unknown_target`,
-/// `request_conflict`, `address`, `user`), and what load_hosts returns.
+/// The target that a checked request names by `targets` or `address`, with `user`, `port` and
+/// `identity` on top. Reads the hosts file for a name, nothing for an address. Returns: config
+/// (`no_target`, `unknown_target`, `request_conflict`, `address`, `user`), and what load_hosts
+/// returns.
 [[nodiscard]] Result<Target> resolve_target(const Json& request);
 
 /// The target that a host of the inventory is.

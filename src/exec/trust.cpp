@@ -37,38 +37,43 @@ std::string stored_text(const Trust& trust, const Target& target) {
   return join(stored, ", ");
 }
 
-Error host_key_error(HostKeyVerdict verdict, const Trust& trust, const Target& target, const PublicKey& key) {
+Error host_key_error(HostKeyVerdict verdict, const Trust& trust, const Target& target,
+                     const PublicKey& key) {
   const auto place = place_of(target);
   const auto shown = fmt::format("{} {}", key.type, fingerprint(key));
   Error error{ErrorKind::host_key, std::string(to_string(verdict)), {}, {}};
   switch (verdict) {
-    case HostKeyVerdict::ok: break;
-    case HostKeyVerdict::unknown:
-      error.message = fmt::format("no key is trusted for {}; it showed {}", place, shown);
-      error.hint = fmt::format("compare the fingerprint with the host's own, then: {}", trust_command(target));
-      if (trust.known_hosts.has_authority(target.address, target.port)) {
-        error.hint += " (its @cert-authority line cannot be used: this build checks plain host keys only)";
-      }
-      break;
-    case HostKeyVerdict::changed:
-      error.message = fmt::format("the key of {} has changed: it showed {}, stored is {}", place, shown,
-                                  stored_text(trust, target));
-      error.hint = fmt::format(
-          "someone may be in the middle. If the host was reinstalled, remove the old key with: ssh-keygen -R "
-          "{}; then: {}",
-          shell_quote(target.port == inventory::kDefaultPort ? target.address : fmt::format("[{}]:{}", target.address, target.port)),
-          trust_command(target));
-      break;
-    case HostKeyVerdict::revoked:
-      error.message = fmt::format("the key of {} is revoked: {}", place, shown);
-      error.hint = "do not connect; the line marked @revoked in known_hosts says so";
-      break;
-    case HostKeyVerdict::other_type:
-      error.message = fmt::format("{} showed {}, but only keys of other types are trusted for it: {}", place, shown,
-                                  stored_text(trust, target));
-      error.hint = fmt::format("the server may have lost a key. Compare the fingerprint, then: {}",
-                               trust_command(target));
-      break;
+  case HostKeyVerdict::ok: break;
+  case HostKeyVerdict::unknown:
+    error.message = fmt::format("no key is trusted for {}; it showed {}", place, shown);
+    error.hint =
+        fmt::format("compare the fingerprint with the host's own, then: {}", trust_command(target));
+    if (trust.known_hosts.has_authority(target.address, target.port)) {
+      error.hint +=
+          " (its @cert-authority line cannot be used: this build checks plain host keys only)";
+    }
+    break;
+  case HostKeyVerdict::changed:
+    error.message = fmt::format("the key of {} has changed: it showed {}, stored is {}", place,
+                                shown, stored_text(trust, target));
+    error.hint = fmt::format("someone may be in the middle. If the host was reinstalled, remove "
+                             "the old key with: ssh-keygen -R "
+                             "{}; then: {}",
+                             shell_quote(target.port == inventory::kDefaultPort
+                                             ? target.address
+                                             : fmt::format("[{}]:{}", target.address, target.port)),
+                             trust_command(target));
+    break;
+  case HostKeyVerdict::revoked:
+    error.message = fmt::format("the key of {} is revoked: {}", place, shown);
+    error.hint = "do not connect; the line marked @revoked in known_hosts says so";
+    break;
+  case HostKeyVerdict::other_type:
+    error.message = fmt::format("{} showed {}, but only keys of other types are trusted for it: {}",
+                                place, shown, stored_text(trust, target));
+    error.hint = fmt::format("the server may have lost a key. Compare the fingerprint, then: {}",
+                             trust_command(target));
+    break;
   }
   return error;
 }
@@ -80,12 +85,14 @@ bool passes(HostKeyVerdict verdict, HostKeyStrictness strictness) {
   return strictness == HostKeyStrictness::accept_unknown && verdict == HostKeyVerdict::unknown;
 }
 
-Status judge(const Trust& trust, const Target& target, const PublicKey& key, std::vector<std::string>& warnings) {
+Status judge(const Trust& trust, const Target& target, const PublicKey& key,
+             std::vector<std::string>& warnings) {
   const auto verdict = trust.known_hosts.verdict(target.address, target.port, key);
   if (!passes(verdict, trust.strictness)) return host_key_error(verdict, trust, target, key);
   if (verdict != HostKeyVerdict::ok) {
-    warnings.push_back(fmt::format("host key of {} accepted without trust ({}): {} {}", place_of(target),
-                                   to_string(verdict), key.type, fingerprint(key)));
+    warnings.push_back(fmt::format("host key of {} accepted without trust ({}): {} {}",
+                                   place_of(target), to_string(verdict), key.type,
+                                   fingerprint(key)));
   }
   return {};
 }
@@ -94,9 +101,9 @@ Status judge(const Trust& trust, const Target& target, const PublicKey& key, std
 
 std::string_view to_string(HostKeyStrictness strictness) noexcept {
   switch (strictness) {
-    case HostKeyStrictness::strict: return "strict";
-    case HostKeyStrictness::accept_unknown: return "accept_unknown";
-    case HostKeyStrictness::insecure: return "insecure";
+  case HostKeyStrictness::strict: return "strict";
+  case HostKeyStrictness::accept_unknown: return "accept_unknown";
+  case HostKeyStrictness::insecure: return "insecure";
   }
   return "";
 }
@@ -116,10 +123,13 @@ Result<Trust> load_trust(const Json& request) {
   return trust;
 }
 
-ssh::HostKeyPolicy host_key_policy(const Trust& trust, const Target& target, std::vector<std::string>& warnings) {
+ssh::HostKeyPolicy host_key_policy(const Trust& trust, const Target& target,
+                                   std::vector<std::string>& warnings) {
   ssh::HostKeyPolicy policy;
   policy.preferred_types = trust.known_hosts.stored_types(target.address, target.port);
-  policy.check = [&trust, &target, &warnings](const PublicKey& key) { return judge(trust, target, key, warnings); };
+  policy.check = [&trust, &target, &warnings](const PublicKey& key) {
+    return judge(trust, target, key, warnings);
+  };
   return policy;
 }
 

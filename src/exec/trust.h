@@ -16,8 +16,8 @@ enum class HostKeyStrictness : std::uint8_t { strict, accept_unknown, insecure }
 
 [[nodiscard]] std::string_view to_string(HostKeyStrictness strictness) noexcept;
 
-/// What decides whether a host is the right one: the known_hosts records as they were when the request was admitted, and
-/// how strictly they are applied.
+/// What decides whether a host is the right one: the known_hosts records as they were when the
+/// request was admitted, and how strictly they are applied.
 struct Trust {
   inventory::KnownHosts known_hosts;
   /// Where `host trust` would record a key.
@@ -25,13 +25,15 @@ struct Trust {
   HostKeyStrictness strictness = HostKeyStrictness::strict;
 };
 
-/// Reads the known_hosts files that a checked request means: its `known_hosts` alone, or the user's and the global one.
-/// Returns: config (`known_hosts`, `unsafe_permissions`, `no_home`, `request_conflict`).
+/// Reads the known_hosts files that a checked request means: its `known_hosts` alone, or the user's
+/// and the global one. Returns: config (`known_hosts`, `unsafe_permissions`, `no_home`,
+/// `request_conflict`).
 [[nodiscard]] Result<Trust> load_trust(const Json& request);
 
-/// The connection's policy for `target`: stored key types are asked for first, and `trust` judges what comes. Warnings
-/// about relaxed judgement are added to `warnings`, which must outlive the policy, as must `trust`.
-/// The check returns: host_key (`unknown`, `changed`, `revoked`, `other_type`), each with what to do.
+/// The connection's policy for `target`: stored key types are asked for first, and `trust` judges
+/// what comes. Warnings about relaxed judgement are added to `warnings`, which must outlive the
+/// policy, as must `trust`. The check returns: host_key (`unknown`, `changed`, `revoked`,
+/// `other_type`), each with what to do.
 [[nodiscard]] ssh::HostKeyPolicy host_key_policy(const Trust& trust, const Target& target,
                                                  std::vector<std::string>& warnings);
 

@@ -1,13 +1,13 @@
 #include "inventory/host.h"
 
-#include "core/utf8.h"
-
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+
+#include "core/utf8.h"
 
 namespace sshx::inventory {
 namespace {
@@ -21,9 +21,7 @@ bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-bool is_name_character(char c) {
-  return is_alphanumeric(c) || c == '.' || c == '_' || c == '-';
-}
+bool is_name_character(char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; }
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/result.h"
-
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/result.h"
 
 namespace sshx::inventory {
 

@@ -1,13 +1,13 @@
 #include "inventory/hosts_file.h"
 
-#include "core/file.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include "core/file.h"
+#include "core/text.h"
 
 namespace sshx::inventory {
 namespace {
@@ -146,9 +146,7 @@ std::string name_list(std::span<const std::string> names) {
                      names.size() - kNamesListed);
 }
 
-bool before(const Host& host, std::string_view name) {
-  return host.name < name;
-}
+bool before(const Host& host, std::string_view name) { return host.name < name; }
 
 }  // namespace
 

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "core/json.h"
-#include "inventory/host.h"
-
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/json.h"
+#include "inventory/host.h"
 
 namespace sshx::inventory {
 

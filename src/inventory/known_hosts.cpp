@@ -1,10 +1,5 @@
 #include "inventory/known_hosts.h"
 
-#include "core/file.h"
-#include "core/sha256.h"
-#include "core/text.h"
-#include "inventory/host.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,6 +9,11 @@
 #include <iterator>
 #include <optional>
 #include <utility>
+
+#include "core/file.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "inventory/host.h"
 
 namespace sshx::inventory {
 namespace {
@@ -157,16 +157,11 @@ Status append(const path& file, std::string_view text) {
 
 std::string_view to_string(HostKeyVerdict verdict) noexcept {
   switch (verdict) {
-  case HostKeyVerdict::ok:
-    return "ok";
-  case HostKeyVerdict::unknown:
-    return "unknown";
-  case HostKeyVerdict::changed:
-    return "changed";
-  case HostKeyVerdict::revoked:
-    return "revoked";
-  case HostKeyVerdict::other_type:
-    return "other_type";
+  case HostKeyVerdict::ok: return "ok";
+  case HostKeyVerdict::unknown: return "unknown";
+  case HostKeyVerdict::changed: return "changed";
+  case HostKeyVerdict::revoked: return "revoked";
+  case HostKeyVerdict::other_type: return "other_type";
   }
   return "";
 }

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/public_key.h"
-#include "core/result.h"
-#include "inventory/known_hosts_line.h"
-
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/public_key.h"
+#include "core/result.h"
+#include "inventory/known_hosts_line.h"
 
 namespace sshx::inventory {
 
@@ -39,8 +39,8 @@ class KnownHosts {
   [[nodiscard]] HostKeyVerdict verdict(std::string_view host, std::uint16_t port,
                                        const PublicKey& key) const;
 
-  /// The key types that ssh(1) would ask the host for first: those of its lines without a marker, in
-  /// file order, each once. Lines for the plain name do not count for another port.
+  /// The key types that ssh(1) would ask the host for first: those of its lines without a marker,
+  /// in file order, each once. Lines for the plain name do not count for another port.
   [[nodiscard]] std::vector<std::string> stored_types(std::string_view host,
                                                       std::uint16_t port) const;
   /// The keys stored for the host (not revoked, not @cert-authority), in file order, each once;

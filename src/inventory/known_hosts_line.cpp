@@ -1,13 +1,13 @@
 #include "inventory/known_hosts_line.h"
 
-#include "core/sha256.h"
-#include "core/text.h"
-#include "inventory/host.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "core/sha256.h"
+#include "core/text.h"
+#include "inventory/host.h"
 
 namespace sshx::inventory {
 namespace {
@@ -32,9 +32,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-Error line_error(std::string why) {
-  return config_error("known_hosts", std::move(why));
-}
+Error line_error(std::string why) { return config_error("known_hosts", std::move(why)); }
 
 /// Shell-like match of `*` and `?`. Going back only to the last star keeps it from growing
 /// exponentially.

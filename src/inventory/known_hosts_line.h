@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/public_key.h"
-#include "core/result.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/public_key.h"
+#include "core/result.h"
 
 namespace sshx::inventory {
 

@@ -23,8 +23,8 @@ constexpr unsigned kRsaSha256 = 2;
 constexpr unsigned kRsaSha512 = 4;
 constexpr std::size_t kLargestMessage = 256UL * 1024;  // as OpenSSH's client
 
-constexpr std::array<std::string_view, 5> kUsableTypes{"ssh-ed25519", "ecdsa-sha2-nistp256",
-                                                       "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"};
+constexpr std::array<std::string_view, 5> kUsableTypes{
+    "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"};
 
 bool usable(std::string_view type) {
   return std::find(kUsableTypes.begin(), kUsableTypes.end(), type) != kUsableTypes.end();
@@ -38,10 +38,13 @@ unsigned signature_flags(std::string_view algorithm) {
 
 class AgentSigner final : public Signer {
  public:
-  AgentSigner(std::shared_ptr<Agent> agent, Agent::Key key) : agent_(std::move(agent)), key_(std::move(key)) {}
+  AgentSigner(std::shared_ptr<Agent> agent, Agent::Key key)
+      : agent_(std::move(agent)), key_(std::move(key)) {}
 
   [[nodiscard]] const PublicKey& public_key() const noexcept override { return key_.public_key; }
-  [[nodiscard]] std::string description() const override { return "agent key " + printable(key_.comment); }
+  [[nodiscard]] std::string description() const override {
+    return "agent key " + printable(key_.comment);
+  }
   Task<Result<std::string>> sign(std::string data, std::string algorithm) override {
     return agent_->sign(key_.public_key.blob, std::move(data), signature_flags(algorithm));
   }
@@ -68,16 +71,16 @@ std::optional<std::vector<Agent::Key>> parse_keys(std::string_view answer) {
 
 }  // namespace
 
-Agent::Agent(asio::io_context& context, std::string socket_path, Deadline deadline, Cancellation& cancellation)
-    : path_(std::move(socket_path)),
-      deadline_(deadline),
-      cancellation_(cancellation),
-      socket_(context),
-      wakeup_(std::make_shared<Wakeup>(context)) {}
+Agent::Agent(asio::io_context& context, std::string socket_path, Deadline deadline,
+             Cancellation& cancellation)
+    : path_(std::move(socket_path)), deadline_(deadline), cancellation_(cancellation),
+      socket_(context), wakeup_(std::make_shared<Wakeup>(context)) {}
 
 Error Agent::unavailable(const std::string& why) const {
-  return {ErrorKind::auth, "agent_unavailable", fmt::format("the agent at {} cannot be used: {}", path_, why),
-          "start one with: eval \"$(ssh-agent)\"; or use --identity FILE, or --identity-agent none"};
+  return {
+      ErrorKind::auth, "agent_unavailable",
+      fmt::format("the agent at {} cannot be used: {}", path_, why),
+      "start one with: eval \"$(ssh-agent)\"; or use --identity FILE, or --identity-agent none"};
 }
 
 Task<Result<std::shared_ptr<Agent>>> Agent::open(asio::io_context& context, std::string socket_path,
@@ -112,7 +115,8 @@ Task<Status> Agent::list() {
 
 std::vector<std::shared_ptr<Signer>> Agent::signers() {
   std::vector<std::shared_ptr<Signer>> signers;
-  for (const auto& key : keys_) signers.push_back(std::make_shared<AgentSigner>(shared_from_this(), key));
+  for (const auto& key : keys_)
+    signers.push_back(std::make_shared<AgentSigner>(shared_from_this(), key));
   return signers;
 }
 
@@ -127,7 +131,8 @@ Task<Result<std::string>> Agent::sign(std::string blob, std::string data, unsign
   const auto type = reader.byte();
   const auto signature = reader.string();
   if (type != kSignResponse || !signature) {
-    co_return Error{ErrorKind::auth, "agent_refused", fmt::format("the agent at {} refused to sign", path_),
+    co_return Error{ErrorKind::auth, "agent_refused",
+                    fmt::format("the agent at {} refused to sign", path_),
                     "unlock the agent or confirm the use of the key"};
   }
   co_return std::string(*signature);
@@ -139,7 +144,8 @@ Task<Result<std::string>> Agent::exchange(std::string request) {
   SSHX_CO_CHECK(co_await write_fully(message.bytes()));
   SSHX_CO_TRY(const auto header, co_await read_exactly(sizeof(std::uint32_t)));
   const auto size = WireReader(header).uint32().value_or(0);
-  if (size == 0 || size > kLargestMessage) co_return unavailable("its answer has an impossible length");
+  if (size == 0 || size > kLargestMessage)
+    co_return unavailable("its answer has an impossible length");
   auto answer = co_await read_exactly(size);
   co_return answer;
 }
@@ -156,7 +162,8 @@ Task<Status> Agent::wait(asio::local::stream_protocol::socket::wait_type directi
 Task<Status> Agent::write_fully(std::string bytes) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
-    const auto sent = ::send(socket_.native_handle(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto sent =
+        ::send(socket_.native_handle(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0) {
       rest.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN) {
@@ -172,13 +179,15 @@ Task<Result<std::string>> Agent::read_exactly(std::size_t count) {
   std::string bytes(count, '\0');
   std::size_t have = 0;
   while (have < count) {
-    const auto got = ::recv(socket_.native_handle(), bytes.data() + have, count - have, MSG_DONTWAIT);
+    const auto got =
+        ::recv(socket_.native_handle(), bytes.data() + have, count - have, MSG_DONTWAIT);
     if (got > 0) {
       have += static_cast<std::size_t>(got);
     } else if (got < 0 && errno == EAGAIN) {
       SSHX_CO_CHECK(co_await wait(asio::local::stream_protocol::socket::wait_read));
     } else {
-      co_return unavailable(got == 0 ? "it closed the connection" : std::generic_category().message(errno));
+      co_return unavailable(got == 0 ? "it closed the connection"
+                                     : std::generic_category().message(errno));
     }
   }
   co_return bytes;

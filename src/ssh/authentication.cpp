@@ -12,16 +12,16 @@
 namespace sshx::ssh {
 namespace {
 
-/// One publickey attempt. libssh2 asks for the signature in the middle of a call; we say EAGAIN there, get it outside
-/// (an agent may take its time), and hand it over when libssh2 asks again.
+/// One publickey attempt. libssh2 asks for the signature in the middle of a call; we say EAGAIN
+/// there, get it outside (an agent may take its time), and hand it over when libssh2 asks again.
 struct Attempt {
   std::string wanted;     ///< What libssh2 asked to have signed.
   std::string signature;  ///< The raw signature that answers it.
 };
 
 /// libssh2's signing callback. Allocates with malloc, as the session's default free expects.
-int sign_callback(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* length, const unsigned char* data,
-                  std::size_t data_length, void** abstract) {
+int sign_callback(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* length,
+                  const unsigned char* data, std::size_t data_length, void** abstract) {
   auto& attempt = *static_cast<Attempt*>(*abstract);
   if (attempt.signature.empty()) {
     attempt.wanted.assign(reinterpret_cast<const char*>(data), data_length);
@@ -34,11 +34,12 @@ int sign_callback(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* leng
   return 0;
 }
 
-/// The algorithm named in the data to sign (RFC 4252 §7: session id, byte 50, user, service, "publickey", TRUE, algorithm).
+/// The algorithm named in the data to sign (RFC 4252 §7: session id, byte 50, user, service,
+/// "publickey", TRUE, algorithm).
 std::optional<std::string> algorithm_of(std::string_view data) {
   WireReader reader(data);
-  const bool head = reader.string() && reader.byte() && reader.string() && reader.string() && reader.string() &&
-                    reader.byte();
+  const bool head = reader.string() && reader.byte() && reader.string() && reader.string() &&
+                    reader.string() && reader.byte();
   const auto algorithm = head ? reader.string() : std::nullopt;
   if (!algorithm) return std::nullopt;
   return std::string(*algorithm);
@@ -53,15 +54,26 @@ std::optional<std::string> inner_signature(std::string_view wire, std::string_vi
   return std::string(*value);
 }
 
+/// Signatures over SHA-1 can be forged with money; ssh(1) refuses them too.
+Error sha1_only(const Signer& signer) {
+  return {
+      ErrorKind::unsupported, "signature_algorithm",
+      fmt::format("the server takes {} with ssh-rsa (SHA-1) signatures only", signer.description()),
+      "allow rsa-sha2-512 on the server, or use an Ed25519 key", Phase::authenticate};
+}
+
 Task<Status> answer_signature(Attempt& attempt, Signer& signer) {
   const auto algorithm = algorithm_of(attempt.wanted);
-  if (!algorithm) co_return Error{ErrorKind::internal, "signature", "libssh2 asked for an odd signature", {}};
+  if (algorithm == "ssh-rsa") co_return sha1_only(signer);
+  if (!algorithm)
+    co_return Error{ErrorKind::internal, "signature", "libssh2 asked for an odd signature", {}};
   SSHX_CO_TRY(const auto wire, co_await signer.sign(attempt.wanted, *algorithm));
   auto value = inner_signature(wire, *algorithm);
   if (!value) {
-    co_return Error{ErrorKind::unsupported, "signature_algorithm",
-                    fmt::format("{} signed with another algorithm than {}", signer.description(), *algorithm),
-                    "use an agent that knows RSA with SHA-2, or an Ed25519 key"};
+    co_return Error{
+        ErrorKind::unsupported, "signature_algorithm",
+        fmt::format("{} signed with another algorithm than {}", signer.description(), *algorithm),
+        "use an agent that knows RSA with SHA-2, or an Ed25519 key", Phase::authenticate};
   }
   attempt.signature = std::move(*value);
   attempt.wanted.clear();
@@ -94,7 +106,8 @@ Task<Result<int>> attempt_key(Connection::State& state, Signer& signer, Deadline
   };
   for (;;) {
     const auto outcome = co_await state.drive(step, deadline);
-    if (outcome.interruption != Interruption::none) co_return interrupted(state, outcome.interruption);
+    if (outcome.interruption != Interruption::none)
+      co_return interrupted(state, outcome.interruption);
     if (attempt.wanted.empty()) co_return outcome.code;
     SSHX_CO_CHECK(co_await answer_signature(attempt, signer));
   }
@@ -106,29 +119,35 @@ bool refused(int code) {
 
 Error refusal(const Connection::State& state, const std::vector<std::string>& offered) {
   return {ErrorKind::auth, "refused",
-          fmt::format("{} accepted none of {} key(s) for user {}: {}", state.peer_text(), offered.size(),
-                      printable(state.destination.user), join(offered, ", ")),
-          "put the public key into ~/.ssh/authorized_keys on the host, or choose another with --identity"};
+          fmt::format("{} accepted none of {} key(s) for user {}: {}", state.peer_text(),
+                      offered.size(), printable(state.destination.user), join(offered, ", ")),
+          "put the public key into ~/.ssh/authorized_keys on the host, or choose another with "
+          "--identity"};
 }
 
 Error disconnected(const Connection::State& state, const std::vector<std::string>& offered) {
   return {ErrorKind::auth, "too_many_failures",
-          fmt::format("{} closed the connection after {} key(s) were offered", state.peer_text(), offered.size()),
+          fmt::format("{} closed the connection after {} key(s) were offered", state.peer_text(),
+                      offered.size()),
           "offer the right key alone: --identity FILE --identities-only"};
 }
 
-/// What ended the attempt with the last of `offered`: the server's patience, the connection, or libssh2 itself.
+/// What ended the attempt with the last of `offered`: the server's patience, the connection, or
+/// libssh2 itself.
 Error failed(Connection::State& state, int code, const std::vector<std::string>& offered) {
   if (code == LIBSSH2_ERROR_SOCKET_DISCONNECT || code == LIBSSH2_ERROR_SOCKET_SEND) {
     return disconnected(state, offered);
   }
-  return {ErrorKind::protocol, "handshake",
-          fmt::format("logging in on {} failed: {}", state.peer_text(), last_error_text(state.session.get())),
-          {}, Phase::authenticate};
+  return {ErrorKind::protocol,
+          "handshake",
+          fmt::format("logging in on {} failed: {}", state.peer_text(),
+                      last_error_text(state.session.get())),
+          {},
+          Phase::authenticate};
 }
 
-Task<Status> try_signers(Connection::State& state, const std::vector<std::shared_ptr<Signer>>& signers,
-                         Deadline deadline) {
+Task<Status> try_signers(Connection::State& state,
+                         const std::vector<std::shared_ptr<Signer>>& signers, Deadline deadline) {
   std::vector<std::string> offered;
   for (const auto& signer : signers) {
     offered.push_back(signer->description());
@@ -147,8 +166,9 @@ Task<Status> try_signers(Connection::State& state, const std::vector<std::shared
 
 }  // namespace
 
-Task<Status> authenticate(Connection& connection, const std::vector<std::shared_ptr<Signer>>& signers,
-                          Deadline deadline, Observations& observed) {
+Task<Status> authenticate(Connection& connection,
+                          const std::vector<std::shared_ptr<Signer>>& signers, Deadline deadline,
+                          Observations& observed) {
   const auto started = Clock::now();
   auto status = co_await try_signers(connection.state(), signers, deadline);
   observed.auth_ms = milliseconds_between(started, Clock::now());

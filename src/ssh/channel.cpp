@@ -12,14 +12,16 @@
 namespace sshx::ssh {
 namespace {
 
-// Larger windows make sshd buffer and cut the throughput; packets above 32 KiB are refused by libssh2.
+// Larger windows make sshd buffer and cut the throughput; packets above 32 KiB are refused by
+// libssh2.
 constexpr unsigned kWindow = 4U << 20U;
 constexpr unsigned kPacket = 32768;
 constexpr std::size_t kReadSize = 64UL * 1024;
 constexpr std::size_t kReadsPerTurn = 16;
 constexpr std::size_t kInputChunk = 32000;
 constexpr std::size_t kSendQueueLimit = 256UL * 1024;
-/// How long output may stay silent after the command's own end before it counts as held by something else.
+/// How long output may stay silent after the command's own end before it counts as held by
+/// something else.
 constexpr std::chrono::milliseconds kOpenOutputGrace{1000};
 
 Error interrupted(const Connection::State& state, Interruption why, Error at_deadline) {
@@ -83,9 +85,10 @@ Task<void> CommandRun::start(const std::string& command, Deadline deadline) {
     outcome_.request = Acknowledgement::success;
   } else if (outcome.code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) {
     outcome_.request = Acknowledgement::failure;
-    outcome_.stopped = Error{ErrorKind::protocol, "exec_refused",
-                             fmt::format("{} refused to run a command", state_.peer_text()),
-                             "the account may allow SFTP only, or the device has no exec", Phase::execute};
+    outcome_.stopped =
+        Error{ErrorKind::protocol, "exec_refused",
+              fmt::format("{} refused to run a command", state_.peer_text()),
+              "the account may allow SFTP only, or the device has no exec", Phase::execute};
   } else {
     outcome_.stopped = state_.lost_error();
   }
@@ -98,7 +101,8 @@ bool CommandRun::read_stream(OutputStream stream) {
   for (std::size_t i = 0; i < kReadsPerTurn && streams_.output.ready(); ++i) {
     const auto got = libssh2_channel_read_ex(channel_, id, buffer_.data(), buffer_.size());
     if (got < 0 && got != LIBSSH2_ERROR_EAGAIN && !lost_) {
-      // What was received before the connection broke is still queued in the library and is read first.
+      // What was received before the connection broke is still queued in the library and is read
+      // first.
       lost_ = true;
       state_.io.stop_receiving();
       return true;
@@ -127,7 +131,8 @@ bool CommandRun::send_chunk() {
   const auto sent = libssh2_channel_write_ex(channel_, 0, unsent_.data(), unsent_.size());
   if (sent == LIBSSH2_ERROR_EAGAIN) return false;
   if (sent < 0) {
-    // The command has closed its end: the rest is not wanted, which is no failure (`head -1` does it).
+    // The command has closed its end: the rest is not wanted, which is no failure (`head -1` does
+    // it).
     input_refused_ = true;
     unsent_.clear();
     return true;
@@ -159,7 +164,8 @@ void CommandRun::note_exit() {
   }
   // INT_MIN until it came: patches/libssh2/0001. A status is an unsigned 32-bit number on the wire.
   const int status = libssh2_channel_get_exit_status(channel_);
-  if (status != std::numeric_limits<int>::min()) outcome_.exit_status = static_cast<std::uint32_t>(status);
+  if (status != std::numeric_limits<int>::min())
+    outcome_.exit_status = static_cast<std::uint32_t>(status);
 }
 
 bool CommandRun::finished() {
@@ -225,14 +231,16 @@ Task<Result<Channel>> Channel::open(Connection& connection, Deadline deadline) {
   auto& state = connection.state();
   LIBSSH2_CHANNEL* channel = nullptr;
   auto step = [&] {
-    channel = libssh2_channel_open_ex(state.session.get(), "session", 7, kWindow, kPacket, nullptr, 0);
+    channel =
+        libssh2_channel_open_ex(state.session.get(), "session", 7, kWindow, kPacket, nullptr, 0);
     return channel != nullptr ? 0 : libssh2_session_last_errno(state.session.get());
   };
   const auto outcome = co_await state.drive(step, deadline);
   if (outcome.interruption != Interruption::none) {
-    const Error late{ErrorKind::connect, "timeout",
-                     fmt::format("{} opened no channel within the connect timeout", state.peer_text()),
-                     "raise --connect-timeout", Phase::execute};
+    const Error late{
+        ErrorKind::connect, "timeout",
+        fmt::format("{} opened no channel within the connect timeout", state.peer_text()),
+        "raise --connect-timeout", Phase::execute};
     co_return interrupted(state, outcome.interruption, late);
   }
   if (channel == nullptr) {

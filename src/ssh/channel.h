@@ -43,8 +43,8 @@ class InputSource {
   [[nodiscard]] virtual std::optional<Error> failure() const = 0;
 };
 
-/// The local ends of a command's streams. `changed`, if set, is raised by whoever makes a receiver ready again or
-/// brings new input.
+/// The local ends of a command's streams. `changed`, if set, is raised by whoever makes a receiver
+/// ready again or brings new input.
 struct CommandStreams {
   InputSource& input;
   OutputReceiver& output;
@@ -57,10 +57,10 @@ enum class Acknowledgement : std::uint8_t { not_sent, awaited, success, failure 
 /// What was seen of a command; nothing here is guessed.
 struct CommandOutcome {
   Acknowledgement request = Acknowledgement::not_sent;
-  std::optional<std::uint32_t> exit_status; ///< RFC 4254 §6.10, if it came.
-  std::optional<std::string> exit_signal;  ///< Its name without SIG, if it came.
-  bool closed = false;                     ///< The server closed the channel.
-  bool output_left_open = false;           ///< The command ended; something else still holds its output.
+  std::optional<std::uint32_t> exit_status;  ///< RFC 4254 §6.10, if it came.
+  std::optional<std::string> exit_signal;    ///< Its name without SIG, if it came.
+  bool closed = false;                       ///< The server closed the channel.
+  bool output_left_open = false;  ///< The command ended; something else still holds its output.
   /// Why watching ended before the channel did.
   std::optional<Error> stopped;
 };
@@ -68,13 +68,15 @@ struct CommandOutcome {
 /// A session channel (RFC 4254 §6.1).
 class Channel {
  public:
-  /// Waits until `deadline`. Returns: protocol (`channel`), connect (`timeout`), connection_lost, cancelled.
+  /// Waits until `deadline`. Returns: protocol (`channel`), connect (`timeout`), connection_lost,
+  /// cancelled.
   [[nodiscard]] static Task<Result<Channel>> open(Connection& connection, Deadline deadline);
 
-  /// Sends `command` to the account's login shell and carries its streams until the channel ends, `deadline` passes or
-  /// the caller cancels. Once per channel. Failures are in the outcome: timeout (`command`), cancelled,
-  /// connection_lost, protocol (`exec_refused`), local_io.
-  [[nodiscard]] Task<CommandOutcome> run(std::string command, CommandStreams streams, Deadline deadline);
+  /// Sends `command` to the account's login shell and carries its streams until the channel ends,
+  /// `deadline` passes or the caller cancels. Once per channel. Failures are in the outcome:
+  /// timeout (`command`), cancelled, connection_lost, protocol (`exec_refused`), local_io.
+  [[nodiscard]] Task<CommandOutcome> run(std::string command, CommandStreams streams,
+                                         Deadline deadline);
 
  private:
   Channel(std::shared_ptr<Connection::State> state, void* channel);

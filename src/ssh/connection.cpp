@@ -16,16 +16,18 @@ namespace {
 using Socket = asio::ip::tcp::socket;
 using Endpoint = asio::ip::tcp::endpoint;
 
-// chacha20-poly1305 is left out: libssh2 1.11.1 loops for ever on one flipped bit. Certificates are stubs there.
-constexpr const char* kCiphers = "aes256-ctr,aes192-ctr,aes128-ctr,aes256-gcm@openssh.com,aes128-gcm@openssh.com";
+// chacha20-poly1305 is left out: libssh2 1.11.1 loops for ever on one flipped bit. Certificates are
+// stubs there.
+constexpr const char* kCiphers =
+    "aes256-ctr,aes192-ctr,aes128-ctr,aes256-gcm@openssh.com,aes128-gcm@openssh.com";
 constexpr const char* kMacs =
     "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
 constexpr const char* kKeyExchanges =
     "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
     "ecdh-sha2-nistp521,diffie-hellman-group14-sha256,diffie-hellman-group16-sha512,"
     "diffie-hellman-group18-sha512,diffie-hellman-group-exchange-sha256";
-constexpr const char* kSignatures =
-    "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,rsa-sha2-256";
+constexpr const char* kSignatures = "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-"
+                                    "sha2-nistp521,rsa-sha2-512,rsa-sha2-256";
 // libssh2 gives up on a reply after 60 s of its own; our deadlines are the ones that count.
 constexpr long kLibraryReadTimeoutSeconds = 365L * 24 * 3600;
 
@@ -48,7 +50,8 @@ Error tcp_error(const Endpoint& endpoint, const asio::error_code& error) {
 }
 
 Error connect_timeout(const std::string& where) {
-  return connect_error("timeout", fmt::format("{} did not answer within the connect timeout", where),
+  return connect_error("timeout",
+                       fmt::format("{} did not answer within the connect timeout", where),
                        "check the address and the firewall, or raise --connect-timeout");
 }
 
@@ -82,14 +85,16 @@ Task<Result<Socket>> connect_one(Runtime runtime, Endpoint endpoint, Deadline de
   co_return std::move(attempt->socket);
 }
 
-/// Each address gets an equal share of what is left, so that a dead first one leaves time for the next.
+/// Each address gets an equal share of what is left, so that a dead first one leaves time for the
+/// next.
 Deadline share(Deadline deadline, std::size_t candidates) {
   const auto now = Clock::now();
   if (candidates <= 1 || deadline <= now) return deadline;
   return now + (deadline - now) / static_cast<long>(candidates);
 }
 
-Task<Result<Socket>> connect_any(Runtime runtime, std::vector<Endpoint> endpoints, Deadline deadline) {
+Task<Result<Socket>> connect_any(Runtime runtime, std::vector<Endpoint> endpoints,
+                                 Deadline deadline) {
   std::optional<Error> last;
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     const auto until = share(deadline, endpoints.size() - i);
@@ -120,7 +125,8 @@ std::string host_key_offer(const HostKeyPolicy& policy) {
 }
 
 /// libssh2's callback for SSH_MSG_DISCONNECT (RFC 4253 §11.1).
-void note_disconnect(LIBSSH2_SESSION*, int, const char* message, int length, const char*, int, void** abstract) {
+void note_disconnect(LIBSSH2_SESSION*, int, const char* message, int length, const char*, int,
+                     void** abstract) {
   const std::string_view words(message, static_cast<std::size_t>(std::max(length, 0)));
   static_cast<SocketIo*>(*abstract)->note_disconnect(words);
 }
@@ -146,8 +152,10 @@ Status configure(Connection::State& state, const HostKeyPolicy& policy) {
       {LIBSSH2_METHOD_SIGN_ALGO, kSignatures}};
   for (const auto& [method, names] : methods) {
     if (libssh2_session_method_pref(session, method, names) != 0) {
-      return Error{ErrorKind::unsupported, "algorithms",
-                   fmt::format("this build knows none of the algorithms {}", names), {}};
+      return Error{ErrorKind::unsupported,
+                   "algorithms",
+                   fmt::format("this build knows none of the algorithms {}", names),
+                   {}};
     }
   }
   return {};
@@ -165,7 +173,8 @@ Error not_ssh_error(const Connection::State& state) {
                        "check the port");
 }
 
-/// The handshake ended early: what came so far tells a silent server, another protocol and a dropped connection apart.
+/// The handshake ended early: what came so far tells a silent server, another protocol and a
+/// dropped connection apart.
 Error interrupted_handshake(const Connection::State& state, Interruption why) {
   if (why == Interruption::cancelled) return state.runtime.cancellation.error();
   if (!state.io.greeting().empty() && !is_ssh_greeting(state.io.greeting())) {
@@ -173,17 +182,19 @@ Error interrupted_handshake(const Connection::State& state, Interruption why) {
   }
   if (why == Interruption::deadline) return connect_timeout(state.peer_text());
   if (state.io.greeting().empty() && state.io.failure() == 0) {
-    return connect_error("banner_closed",
-                         fmt::format("{} closed the connection before it said anything", state.peer_text()),
-                         "the server may be overloaded (MaxStartups) or refuse this client");
+    return connect_error(
+        "banner_closed",
+        fmt::format("{} closed the connection before it said anything", state.peer_text()),
+        "the server may be overloaded (MaxStartups) or refuse this client");
   }
-  return connect_error("reset",
-                       fmt::format("{} closed the connection during the key exchange", state.peer_text()),
-                       "see the server's log");
+  return connect_error(
+      "reset", fmt::format("{} closed the connection during the key exchange", state.peer_text()),
+      "see the server's log");
 }
 
 Error failed_handshake(Connection::State& state, int code, const std::string& host_keys) {
-  if (!is_ssh_greeting(state.io.greeting()) && !state.io.greeting().empty()) return not_ssh_error(state);
+  if (!is_ssh_greeting(state.io.greeting()) && !state.io.greeting().empty())
+    return not_ssh_error(state);
   if (code == LIBSSH2_ERROR_SOCKET_DISCONNECT || code == LIBSSH2_ERROR_SOCKET_RECV) {
     return interrupted_handshake(state, Interruption::lost);
   }
@@ -193,11 +204,14 @@ Error failed_handshake(Connection::State& state, int code, const std::string& ho
             fmt::format("no key exchange with {}: {}", state.peer_text(), text),
             fmt::format("host keys offered: {}; compare with `ssh -vv`", host_keys)};
   }
-  return {ErrorKind::protocol, "handshake",
-          fmt::format("the key exchange with {} failed: {}", state.peer_text(), text), {}};
+  return {ErrorKind::protocol,
+          "handshake",
+          fmt::format("the key exchange with {} failed: {}", state.peer_text(), text),
+          {}};
 }
 
-Task<Status> exchange_keys(Connection::State& state, const HostKeyPolicy& policy, Deadline deadline) {
+Task<Status> exchange_keys(Connection::State& state, const HostKeyPolicy& policy,
+                           Deadline deadline) {
   auto step = [&state] {
     return libssh2_session_handshake(state.session.get(), state.socket.native_handle());
   };
@@ -213,15 +227,17 @@ Result<PublicKey> shown_host_key(Connection::State& state) {
   std::size_t length = 0;
   int type = 0;
   const char* blob = libssh2_session_hostkey(state.session.get(), &length, &type);
-  if (blob == nullptr) return Error{ErrorKind::protocol, "handshake", "the server showed no host key", {}};
+  if (blob == nullptr)
+    return Error{ErrorKind::protocol, "handshake", "the server showed no host key", {}};
   return public_key_from_blob(std::string(blob, length));
 }
 
 }  // namespace
 
 const std::vector<std::string>& supported_host_key_types() {
-  static const std::vector<std::string> types{"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
-                                              "ecdsa-sha2-nistp521", "ssh-rsa"};
+  static const std::vector<std::string> types{"ssh-ed25519", "ecdsa-sha2-nistp256",
+                                              "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
+                                              "ssh-rsa"};
   return types;
 }
 
@@ -244,8 +260,8 @@ Task<Result<Connection>> Connection::open(Runtime runtime, const Destination& de
                                           const HostKeyPolicy& policy, Deadline deadline,
                                           Observations& observed) {
   const auto started = Clock::now();
-  auto endpoints =
-      co_await resolve(runtime.context, destination.host, destination.port, deadline, runtime.cancellation);
+  auto endpoints = co_await resolve(runtime.context, destination.host, destination.port, deadline,
+                                    runtime.cancellation);
   observed.resolve_ms = milliseconds_between(started, Clock::now());
   if (!endpoints) co_return std::move(endpoints).error();
 

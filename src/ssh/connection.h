@@ -18,9 +18,11 @@ struct Destination {
   std::string user;
 };
 
-/// How the host's key is asked for and judged. Both come from the caller: this room knows no known_hosts.
+/// How the host's key is asked for and judged. Both come from the caller: this room knows no
+/// known_hosts.
 struct HostKeyPolicy {
-  /// Key types to ask for first ("ssh-ed25519", "ssh-rsa", ...); all others that this build can verify follow.
+  /// Key types to ask for first ("ssh-ed25519", "ssh-rsa", ...); all others that this build can
+  /// verify follow.
   std::vector<std::string> preferred_types;
   /// Whether nothing but `preferred_types` is offered, to ask a server for its key of one type.
   bool preferred_only = false;
@@ -28,7 +30,8 @@ struct HostKeyPolicy {
   std::function<Status(const PublicKey&)> check;
 };
 
-/// What was seen on the way, filled in as it happens, so that a failure can still say it. Durations in milliseconds.
+/// What was seen on the way, filled in as it happens, so that a failure can still say it. Durations
+/// in milliseconds.
 struct Observations {
   std::optional<long long> resolve_ms;
   std::optional<long long> connect_ms;
@@ -42,10 +45,12 @@ struct Observations {
 /// One SSH session over TCP whose host key was accepted. Dropping it closes the socket at once.
 class Connection {
  public:
-  /// Resolves, connects (each address in turn), exchanges keys (RFC 4253) and has the host key checked. Waits until
-  /// `deadline`. Returns: connect (`dns`, `refused`, `unreachable`, `timeout`, `not_ssh`, `banner_closed`, `reset`),
-  /// protocol (`no_common_algorithm`, `handshake`), whatever `policy.check` returns, cancelled.
-  [[nodiscard]] static Task<Result<Connection>> open(Runtime runtime, const Destination& destination,
+  /// Resolves, connects (each address in turn), exchanges keys (RFC 4253) and has the host key
+  /// checked. Waits until `deadline`. Returns: connect (`dns`, `refused`, `unreachable`, `timeout`,
+  /// `not_ssh`, `banner_closed`, `reset`), protocol (`no_common_algorithm`, `handshake`), whatever
+  /// `policy.check` returns, cancelled.
+  [[nodiscard]] static Task<Result<Connection>> open(Runtime runtime,
+                                                     const Destination& destination,
                                                      const HostKeyPolicy& policy, Deadline deadline,
                                                      Observations& observed);
 

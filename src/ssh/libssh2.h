@@ -8,8 +8,8 @@
 
 namespace sshx::ssh {
 
-/// Frees a session. Every caller first makes the socket callbacks fail, so that this neither waits nor leaks
-/// (libssh2 1.11 waits for the peer otherwise).
+/// Frees a session. Every caller first makes the socket callbacks fail, so that this neither waits
+/// nor leaks (libssh2 1.11 waits for the peer otherwise).
 struct SessionDeleter {
   void operator()(LIBSSH2_SESSION* session) const noexcept { libssh2_session_free(session); }
 };

@@ -70,8 +70,7 @@ struct SignalRelay::State : std::enable_shared_from_this<SignalRelay::State> {
   State(asio::io_context& context, std::shared_ptr<ThreadSignal> source, Wakeup& target)
       : signal(std::move(source)),
         // A duplicate, since asio closes what it owns while the thread may still hold the original.
-        descriptor(context, ::fcntl(signal->descriptor(), F_DUPFD_CLOEXEC, 0)),
-        wakeup(&target) {}
+        descriptor(context, ::fcntl(signal->descriptor(), F_DUPFD_CLOEXEC, 0)), wakeup(&target) {}
 
   void arm() {
     descriptor.async_wait(asio::posix::stream_descriptor::wait_read,

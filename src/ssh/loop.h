@@ -11,6 +11,7 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
+
 #include <exception>
 #include <memory>
 #include <optional>
@@ -24,15 +25,16 @@
 
 namespace sshx::ssh {
 
-/// What a coroutine of the loop gives back. GCC 12: no braced temporaries or capturing lambdas inside a co_await.
+/// What a coroutine of the loop gives back. GCC 12: no braced temporaries or capturing lambdas
+/// inside a co_await.
 template <class T>
 using Task = asio::awaitable<T>;
 
 /// Why a wait ended.
 enum class WaitEnd : std::uint8_t { notified, deadline };
 
-/// Lets one coroutine sleep until it is notified or a deadline passes. A notification that comes while nobody sleeps is
-/// kept. Belongs to the loop's thread.
+/// Lets one coroutine sleep until it is notified or a deadline passes. A notification that comes
+/// while nobody sleeps is kept. Belongs to the loop's thread.
 class Wakeup {
  public:
   explicit Wakeup(asio::io_context& context) : timer_(context) {}
@@ -73,7 +75,8 @@ class Cancellation {
   std::vector<Wakeup*> subscribers_;
 };
 
-/// Wakes a loop's coroutine from any thread; what a helper thread holds of it stays valid after the loop is gone.
+/// Wakes a loop's coroutine from any thread; what a helper thread holds of it stays valid after the
+/// loop is gone.
 class ThreadSignal {
  public:
   /// Returns: internal when the system has no descriptor left.
@@ -118,7 +121,8 @@ struct Runtime {
   Cancellation& cancellation;
 };
 
-/// Runs `task` on `context` to its end and gives back its value. An exception out of it is a bug and comes through.
+/// Runs `task` on `context` to its end and gives back its value. An exception out of it is a bug
+/// and comes through.
 template <class T>
 T run_to_end(asio::io_context& context, Task<T> task) {
   std::optional<T> value;
@@ -136,8 +140,8 @@ T run_to_end(asio::io_context& context, Task<T> task) {
   return std::move(value).value();
 }
 
-/// Runs the task that `make_task` gives for a Runtime, on a loop of its own, to its end. SIGINT, SIGTERM and SIGHUP
-/// cancel it.
+/// Runs the task that `make_task` gives for a Runtime, on a loop of its own, to its end. SIGINT,
+/// SIGTERM and SIGHUP cancel it.
 template <class MakeTask>
 auto run_cancellable(MakeTask make_task) {
   asio::io_context context;

@@ -23,7 +23,8 @@ Result<std::string> decode_armour(std::string_view text, const std::string& path
     return identity_format_error(path, "its END line is missing");
   }
   std::string base64(text.substr(begin + kBegin.size(), end - begin - kBegin.size()));
-  std::erase_if(base64, [](unsigned char c) { return c == '\n' || c == '\r' || c == ' ' || c == '\t'; });
+  std::erase_if(base64,
+                [](unsigned char c) { return c == '\n' || c == '\r' || c == ' ' || c == '\t'; });
   auto bytes = from_base64(base64);
   if (!bytes) return identity_format_error(path, "its base64 text is damaged");
   return std::move(*bytes);
@@ -71,7 +72,8 @@ Result<OpensshKey> read_private_section(std::string_view section, std::string_vi
     return identity_format_error(path, "its private section is damaged");
   }
   auto numbers = read_numbers(*type, reader);
-  if (!numbers) return identity_format_error(path, fmt::format("keys of type {} cannot be read", *type));
+  if (!numbers)
+    return identity_format_error(path, fmt::format("keys of type {} cannot be read", *type));
   auto key = public_key_from_blob(std::string(public_blob));
   if (!key || key->type != *type) return identity_format_error(path, "its public part is damaged");
   return OpensshKey{std::move(*key), std::move(*numbers)};
@@ -80,12 +82,15 @@ Result<OpensshKey> read_private_section(std::string_view section, std::string_vi
 }  // namespace
 
 Error identity_format_error(const std::string& path, std::string_view why) {
-  return {ErrorKind::auth, "identity_format", fmt::format("{} is not a usable private key: {}", path, why),
-          "give the private key file (not the .pub): Ed25519, ECDSA or RSA, in OpenSSH or PEM format"};
+  return {
+      ErrorKind::auth, "identity_format",
+      fmt::format("{} is not a usable private key: {}", path, why),
+      "give the private key file (not the .pub): Ed25519, ECDSA or RSA, in OpenSSH or PEM format"};
 }
 
 Error identity_encrypted_error(const std::string& path) {
-  return {ErrorKind::auth, "identity_encrypted", fmt::format("the private key {} is encrypted", path),
+  return {ErrorKind::auth, "identity_encrypted",
+          fmt::format("the private key {} is encrypted", path),
           fmt::format("add it to the agent: ssh-add {}", path)};
 }
 
@@ -95,7 +100,8 @@ bool is_openssh_key(std::string_view text) noexcept {
 
 Result<OpensshKey> parse_openssh_key(std::string_view text, const std::string& path) {
   SSHX_TRY(const auto bytes, decode_armour(text, path));
-  if (!std::string_view(bytes).starts_with(kMagic)) return identity_format_error(path, "its magic is wrong");
+  if (!std::string_view(bytes).starts_with(kMagic))
+    return identity_format_error(path, "its magic is wrong");
   WireReader reader(std::string_view(bytes).substr(kMagic.size()));
   const auto cipher = reader.string();
   const auto derivation = reader.string();

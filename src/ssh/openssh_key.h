@@ -8,8 +8,8 @@
 
 namespace sshx::ssh {
 
-/// The numbers of an unencrypted key in OpenSSH's format (PROTOCOL.key), as they stand there: big-endian, unsigned
-/// or with a leading zero byte.
+/// The numbers of an unencrypted key in OpenSSH's format (PROTOCOL.key), as they stand there:
+/// big-endian, unsigned or with a leading zero byte.
 struct Ed25519Numbers {
   std::string seed;
 };

@@ -72,7 +72,8 @@ Number number_of(std::string_view bytes) {
 std::string mpint_bytes(const BIGNUM* number) {
   std::string bytes(static_cast<std::size_t>(BN_num_bytes(number)), '\0');
   BN_bn2bin(number, reinterpret_cast<unsigned char*>(bytes.data()));
-  if (!bytes.empty() && (static_cast<unsigned char>(bytes.front()) & 0x80U) != 0) bytes.insert(0, 1, '\0');
+  if (!bytes.empty() && (static_cast<unsigned char>(bytes.front()) & 0x80U) != 0)
+    bytes.insert(0, 1, '\0');
   return bytes;
 }
 
@@ -88,9 +89,9 @@ Key key_from_parameters(const char* algorithm, OSSL_PARAM_BLD* builder) {
 }
 
 Key make_key(const Ed25519Numbers& numbers) {
-  return Key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr,
-                                          reinterpret_cast<const unsigned char*>(numbers.seed.data()),
-                                          numbers.seed.size()));
+  return Key(EVP_PKEY_new_raw_private_key(
+      EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(numbers.seed.data()),
+      numbers.seed.size()));
 }
 
 Key make_key(const EcdsaNumbers& numbers) {
@@ -98,7 +99,8 @@ Key make_key(const EcdsaNumbers& numbers) {
   if (curve == nullptr) return nullptr;
   const Builder builder(OSSL_PARAM_BLD_new());
   const auto scalar = number_of(numbers.scalar);
-  OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, curve->openssl_name, 0);
+  OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, curve->openssl_name,
+                                  0);
   OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, numbers.point.data(),
                                    numbers.point.size());
   OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_PRIV_KEY, scalar.get());
@@ -130,20 +132,26 @@ Key make_key(const RsaNumbers& numbers) {
   if (!dp || !dq) return nullptr;
   const Builder builder(OSSL_PARAM_BLD_new());
   const std::pair<const char*, const BIGNUM*> parameters[] = {
-      {OSSL_PKEY_PARAM_RSA_N, n.get()},          {OSSL_PKEY_PARAM_RSA_E, e.get()},
-      {OSSL_PKEY_PARAM_RSA_D, d.get()},          {OSSL_PKEY_PARAM_RSA_FACTOR1, p.get()},
-      {OSSL_PKEY_PARAM_RSA_FACTOR2, q.get()},    {OSSL_PKEY_PARAM_RSA_EXPONENT1, dp.get()},
-      {OSSL_PKEY_PARAM_RSA_EXPONENT2, dq.get()}, {OSSL_PKEY_PARAM_RSA_COEFFICIENT1, coefficient.get()}};
+      {OSSL_PKEY_PARAM_RSA_N, n.get()},
+      {OSSL_PKEY_PARAM_RSA_E, e.get()},
+      {OSSL_PKEY_PARAM_RSA_D, d.get()},
+      {OSSL_PKEY_PARAM_RSA_FACTOR1, p.get()},
+      {OSSL_PKEY_PARAM_RSA_FACTOR2, q.get()},
+      {OSSL_PKEY_PARAM_RSA_EXPONENT1, dp.get()},
+      {OSSL_PKEY_PARAM_RSA_EXPONENT2, dq.get()},
+      {OSSL_PKEY_PARAM_RSA_COEFFICIENT1, coefficient.get()}};
   for (const auto& [name, number] : parameters) OSSL_PARAM_BLD_push_BN(builder.get(), name, number);
   return key_from_parameters("RSA", builder.get());
 }
 
 std::optional<std::string> ec_point(EVP_PKEY* key) {
   std::size_t size = 0;
-  if (EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_PUB_KEY, nullptr, 0, &size) != 1) return std::nullopt;
+  if (EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_PUB_KEY, nullptr, 0, &size) != 1)
+    return std::nullopt;
   std::string point(size, '\0');
   if (EVP_PKEY_get_octet_string_param(key, OSSL_PKEY_PARAM_PUB_KEY,
-                                      reinterpret_cast<unsigned char*>(point.data()), size, &size) != 1) {
+                                      reinterpret_cast<unsigned char*>(point.data()), size,
+                                      &size) != 1) {
     return std::nullopt;
   }
   return point;
@@ -180,7 +188,8 @@ std::optional<std::string> rsa_blob(EVP_PKEY* key) {
 std::optional<std::string> ecdsa_blob(EVP_PKEY* key) {
   std::array<char, 64> name{};
   std::size_t size = 0;
-  if (EVP_PKEY_get_utf8_string_param(key, OSSL_PKEY_PARAM_GROUP_NAME, name.data(), name.size(), &size) != 1) {
+  if (EVP_PKEY_get_utf8_string_param(key, OSSL_PKEY_PARAM_GROUP_NAME, name.data(), name.size(),
+                                     &size) != 1) {
     return std::nullopt;
   }
   const std::string_view group(name.data(), size);
@@ -197,10 +206,10 @@ std::optional<std::string> ecdsa_blob(EVP_PKEY* key) {
 /// The wire form of the key's public half (RFC 4253 §6.6, RFC 5656 §3.1, RFC 8709 §4).
 std::optional<std::string> public_blob(EVP_PKEY* key) {
   switch (EVP_PKEY_get_base_id(key)) {
-    case EVP_PKEY_ED25519: return ed25519_blob(key);
-    case EVP_PKEY_RSA: return rsa_blob(key);
-    case EVP_PKEY_EC: return ecdsa_blob(key);
-    default: return std::nullopt;
+  case EVP_PKEY_ED25519: return ed25519_blob(key);
+  case EVP_PKEY_RSA: return rsa_blob(key);
+  case EVP_PKEY_EC: return ecdsa_blob(key);
+  default: return std::nullopt;
   }
 }
 
@@ -222,17 +231,19 @@ std::optional<std::string> ecdsa_wire(std::string_view der) {
   return writer.bytes();
 }
 
-std::optional<std::string> raw_signature(EVP_PKEY* key, std::string_view data, std::string_view algorithm) {
+std::optional<std::string> raw_signature(EVP_PKEY* key, std::string_view data,
+                                         std::string_view algorithm) {
   const DigestContext context(EVP_MD_CTX_new());
   const auto* bytes = reinterpret_cast<const unsigned char*>(data.data());
   std::size_t size = 0;
-  if (!context || EVP_DigestSignInit(context.get(), nullptr, digest_for(algorithm), nullptr, key) != 1 ||
+  if (!context ||
+      EVP_DigestSignInit(context.get(), nullptr, digest_for(algorithm), nullptr, key) != 1 ||
       EVP_DigestSign(context.get(), nullptr, &size, bytes, data.size()) != 1) {
     return std::nullopt;
   }
   std::string signature(size, '\0');
-  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, bytes,
-                     data.size()) != 1) {
+  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
+                     bytes, data.size()) != 1) {
     return std::nullopt;
   }
   signature.resize(size);
@@ -253,8 +264,8 @@ class MemorySigner final : public Signer {
     const auto signature = known ? raw_signature(key_.get(), data, algorithm) : std::nullopt;
     if (!signature) {
       co_return Error{ErrorKind::unsupported, "signature_algorithm",
-                      fmt::format("{} cannot sign with {}, which is all that the server accepts", path_, algorithm),
-                      "allow rsa-sha2-512 on the server, or use an Ed25519 key"};
+                      fmt::format("{} cannot sign with {}", path_, algorithm), "use an Ed25519 key",
+                      Phase::authenticate};
     }
     WireWriter writer;
     writer.string(algorithm);
@@ -277,7 +288,8 @@ int note_encrypted(char*, int, int, void* asked) {
 Result<std::unique_ptr<Signer>> signer_of(Key key, const std::string& path) {
   if (!key) return identity_format_error(path, "its numbers make no key");
   auto blob = public_blob(key.get());
-  if (!blob) return identity_format_error(path, "its type is none of Ed25519, ECDSA on a NIST curve, RSA");
+  if (!blob)
+    return identity_format_error(path, "its type is none of Ed25519, ECDSA on a NIST curve, RSA");
   SSHX_TRY(auto public_key, public_key_from_blob(std::move(*blob)));
   return std::unique_ptr<Signer>(new MemorySigner(std::move(key), std::move(public_key), path));
 }
@@ -294,17 +306,20 @@ Result<std::unique_ptr<Signer>> parse_pem(std::string_view text, const std::stri
 
 Error unreadable_identity(const std::string& path, const Error& reason) {
   if (reason.code == "not_found") {
-    return {ErrorKind::auth, "identity_missing", fmt::format("the private key {} does not exist", path),
+    return {ErrorKind::auth, "identity_missing",
+            fmt::format("the private key {} does not exist", path),
             "check the path, or make a key: ssh-keygen -t ed25519"};
   }
   if (reason.code == "permission") {
-    return {ErrorKind::auth, "identity_permission", fmt::format("the private key {} may not be read", path),
+    return {ErrorKind::auth, "identity_permission",
+            fmt::format("the private key {} may not be read", path),
             fmt::format("give yourself the right to read it: chmod u+r {}", path)};
   }
   return identity_format_error(path, reason.message);
 }
 
-/// As ssh(1): one's own private key that others may read is refused; somebody else's file is their business.
+/// As ssh(1): one's own private key that others may read is refused; somebody else's file is their
+/// business.
 Status check_not_shared(const std::string& path) {
   struct stat status {};
   constexpr mode_t kOthers = 077;

@@ -26,8 +26,8 @@ asio::ip::tcp::endpoint endpoint_of(const addrinfo& entry) {
 }
 
 Error lookup_error(const std::string& host, int code, int error_number) {
-  const auto reason =
-      code == EAI_SYSTEM ? std::generic_category().message(error_number) : std::string(::gai_strerror(code));
+  const auto reason = code == EAI_SYSTEM ? std::generic_category().message(error_number)
+                                         : std::string(::gai_strerror(code));
   return {ErrorKind::connect, "dns", fmt::format("cannot resolve {}: {}", host, reason),
           code == EAI_AGAIN ? "the name server did not answer; try again"
                             : "check the address with: sshx host show"};

@@ -11,30 +11,29 @@ namespace sshx::ssh {
 
 Connection::State::State(Runtime runtime_in, Destination destination_in,
                          asio::ip::tcp::socket socket_in)
-    : runtime(runtime_in),
-      destination(std::move(destination_in)),
-      socket(std::move(socket_in)),
-      io(socket.native_handle()),
-      wakeup(runtime.context) {}
+    : runtime(runtime_in), destination(std::move(destination_in)), socket(std::move(socket_in)),
+      io(socket.native_handle()), wakeup(runtime.context) {}
 
 Connection::State::~State() { io.kill(); }
 
 void Connection::State::arm_read() {
   if (read_armed_ || io.ended()) return;
   read_armed_ = true;
-  socket.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](asio::error_code) {
-    self->read_armed_ = false;
-    self->wakeup.notify();
-  });
+  socket.async_wait(asio::ip::tcp::socket::wait_read,
+                    [self = shared_from_this()](asio::error_code) {
+                      self->read_armed_ = false;
+                      self->wakeup.notify();
+                    });
 }
 
 void Connection::State::arm_write() {
   if (write_armed_ || io.pending() == 0) return;
   write_armed_ = true;
-  socket.async_wait(asio::ip::tcp::socket::wait_write, [self = shared_from_this()](asio::error_code) {
-    self->write_armed_ = false;
-    self->wakeup.notify();
-  });
+  socket.async_wait(asio::ip::tcp::socket::wait_write,
+                    [self = shared_from_this()](asio::error_code) {
+                      self->write_armed_ = false;
+                      self->wakeup.notify();
+                    });
 }
 
 Task<void> Connection::State::yield() { co_await asio::post(runtime.context, asio::use_awaitable); }
@@ -57,11 +56,14 @@ std::string Connection::State::peer_text() const {
 
 Error Connection::State::lost_error() const {
   if (io.goodbye()) {
-    return {ErrorKind::connection_lost, "closed",
-            fmt::format("{} closed the connection: {}", peer_text(), printable(*io.goodbye())), {}};
+    return {ErrorKind::connection_lost,
+            "closed",
+            fmt::format("{} closed the connection: {}", peer_text(), printable(*io.goodbye())),
+            {}};
   }
   const bool reset = io.failure() == ECONNRESET || io.failure() == EPIPE;
-  return {ErrorKind::connection_lost, reset ? "reset" : "closed",
+  return {ErrorKind::connection_lost,
+          reset ? "reset" : "closed",
           fmt::format("the connection to {} was {}", peer_text(),
                       reset ? "reset" : "closed by the server"),
           {}};

@@ -28,8 +28,8 @@ struct Connection::State : std::enable_shared_from_this<Connection::State> {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Sleeps until the socket or a notification brings something new, and flushes what is queued. `none` means: try
-  /// again.
+  /// Sleeps until the socket or a notification brings something new, and flushes what is queued.
+  /// `none` means: try again.
   Task<Interruption> wait(Deadline deadline, Reading reading = Reading::wanted);
 
   /// Lets timers, signals and other coroutines run once, for loops that never have to wait.

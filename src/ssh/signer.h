@@ -19,8 +19,9 @@ class Signer {
   [[nodiscard]] virtual const PublicKey& public_key() const noexcept = 0;
   /// Names the key for people: a path, or "agent key COMMENT".
   [[nodiscard]] virtual std::string description() const = 0;
-  /// The signature of `data` by `algorithm` ("rsa-sha2-512" for an RSA key), in the wire form of RFC 4253 §6.6: the
-  /// algorithm's name and the signature as strings. May wait for an agent. Returns: auth, unsupported.
+  /// The signature of `data` by `algorithm` ("rsa-sha2-512" for an RSA key), in the wire form of
+  /// RFC 4253 §6.6: the algorithm's name and the signature as strings. May wait for an agent.
+  /// Returns: auth, unsupported.
   [[nodiscard]] virtual Task<Result<std::string>> sign(std::string data, std::string algorithm) = 0;
 };
 

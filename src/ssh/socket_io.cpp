@@ -54,7 +54,8 @@ bool SocketIo::fill() {
   if (greeting_.size() < kGreeting) {
     greeting_.append(in_.data(), std::min(in_tail_, kGreeting - greeting_.size()));
   }
-  // Not sticky, so after every read: sshd's second small packet waits for this ACK, 40 ms a connection.
+  // Not sticky, so after every read: sshd's second small packet waits for this ACK, 40 ms a
+  // connection.
   const int on = 1;
   ::setsockopt(descriptor_, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
   return true;
@@ -62,7 +63,8 @@ bool SocketIo::fill() {
 
 void SocketIo::flush() {
   while (pending() > 0) {
-    const auto sent = ::send(descriptor_, out_.data() + out_head_, pending(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto sent =
+        ::send(descriptor_, out_.data() + out_head_, pending(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) break;

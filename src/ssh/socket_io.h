@@ -10,9 +10,10 @@
 
 namespace sshx::ssh {
 
-/// The bytes between libssh2 and a socket. libssh2's own socket code loses output at a disconnect, stalls on partial
-/// writes and deadlocks when a rekey meets a half-sent packet; these rules cure all three: SEND takes everything into a
-/// queue of ours, and RECV never reports the end of the stream, which we judge ourselves once all packets are read.
+/// The bytes between libssh2 and a socket. libssh2's own socket code loses output at a disconnect,
+/// stalls on partial writes and deadlocks when a rekey meets a half-sent packet; these rules cure
+/// all three: SEND takes everything into a queue of ours, and RECV never reports the end of the
+/// stream, which we judge ourselves once all packets are read.
 class SocketIo {
  public:
   /// The descriptor stays the caller's.

@@ -1,7 +1,3 @@
-#include "audit/record.h"
-#include "core/sha256.h"
-#include "unit/audit/scratch.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -10,6 +6,10 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "audit/record.h"
+#include "core/sha256.h"
+#include "unit/audit/scratch.h"
 
 namespace sshx::audit {
 namespace {

@@ -1,6 +1,3 @@
-#include "audit/schema.h"
-#include "unit/audit/scratch.h"
-
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,6 +5,9 @@
 #include <csignal>
 #include <fstream>
 #include <string>
+
+#include "audit/schema.h"
+#include "unit/audit/scratch.h"
 
 namespace sshx::audit {
 namespace {

@@ -1,6 +1,3 @@
-#include "audit/documents.h"
-#include "unit/audit/scratch.h"
-
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -8,6 +5,9 @@
 #include <set>
 #include <sstream>
 #include <string>
+
+#include "audit/documents.h"
+#include "unit/audit/scratch.h"
 
 namespace sshx::audit {
 namespace {
@@ -24,9 +24,7 @@ std::vector<std::string> ids_of(const QueryAnswer& answer) {
   return ids;
 }
 
-WallTime at(std::string_view text) {
-  return parse_time(text, WallTime()).value();
-}
+WallTime at(std::string_view text) { return parse_time(text, WallTime()).value(); }
 
 Json schema_of(const std::string& document) {
   std::ifstream file("schemas/documents/" + document + ".schema.json");

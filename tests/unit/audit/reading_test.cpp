@@ -1,10 +1,10 @@
-#include "unit/audit/scratch.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <fstream>
 #include <string>
+
+#include "unit/audit/scratch.h"
 
 namespace sshx::audit {
 namespace {

@@ -1,7 +1,5 @@
 #include "unit/audit/scratch.h"
 
-#include "core/sha256.h"
-
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +9,8 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+
+#include "core/sha256.h"
 
 namespace sshx::audit {
 namespace {
@@ -202,9 +202,7 @@ void Child::wait_until_stopped() const {
   ASSERT_TRUE(WIFSTOPPED(status)) << "the child ended instead of stopping";
 }
 
-void Child::kill() const {
-  ::kill(pid_, SIGKILL);
-}
+void Child::kill() const { ::kill(pid_, SIGKILL); }
 
 std::vector<int> run_together(int processes, const std::function<int(int)>& body) {
   int gate[2] = {-1, -1};

@@ -1,9 +1,5 @@
 #pragma once
 
-#include "audit/audit_log.h"
-#include "audit/sqlite.h"
-#include "core/json.h"
-
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
@@ -12,6 +8,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "audit/audit_log.h"
+#include "audit/sqlite.h"
+#include "core/json.h"
 
 namespace sshx::audit {
 

@@ -1,9 +1,9 @@
-#include "cli/help.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cli/help.h"
+#include "core/text.h"
 
 namespace sshx::cli {
 namespace {

@@ -1,10 +1,10 @@
-#include "cli/host_properties.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "cli/host_properties.h"
 
 namespace sshx::cli {
 namespace {

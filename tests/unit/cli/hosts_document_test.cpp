@@ -1,9 +1,9 @@
-#include "cli/hosts_document.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "cli/hosts_document.h"
 
 namespace sshx::cli {
 namespace {

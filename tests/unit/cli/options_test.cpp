@@ -1,7 +1,3 @@
-#include "cli/options.h"
-#include "core/request.h"
-#include "core/text.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,14 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
+#include "core/request.h"
+#include "core/text.h"
+
 namespace sshx::cli {
 namespace {
 
 using Arguments = std::vector<std::string>;
 
-Result<Invocation> parse(const Arguments& arguments) {
-  return parse_invocation(arguments);
-}
+Result<Invocation> parse(const Arguments& arguments) { return parse_invocation(arguments); }
 
 /// The request that a command line makes, checked.
 Json request_of(const Arguments& arguments) {
@@ -294,11 +292,9 @@ std::pair<std::string, Json> sample(const Property& property) {
     return {fmt::format("{}", *property.maximum), Json(*property.maximum)};
   case PropertyType::number:
     return {fmt::format("{}s", *property.minimum), Json(*property.minimum)};
-  case PropertyType::boolean:
-    return {"", Json(true)};
+  case PropertyType::boolean: return {"", Json(true)};
   case PropertyType::string:
-  case PropertyType::string_list:
-    break;
+  case PropertyType::string_list: break;
   }
   std::string text = "text";
   if (!property.choices.empty()) text = property.choices.front();

@@ -1,6 +1,6 @@
-#include "cli/table.h"
-
 #include <gtest/gtest.h>
+
+#include "cli/table.h"
 
 namespace sshx::cli {
 namespace {

@@ -1,12 +1,12 @@
-#include "cli/terminal.h"
-#include "core/file.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <string>
+
+#include "cli/terminal.h"
+#include "core/file.h"
 
 namespace sshx::cli {
 namespace {

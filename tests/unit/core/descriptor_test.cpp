@@ -1,14 +1,14 @@
-#include "core/descriptor.h"
-#include "core/error.h"
-#include "core/json.h"
-#include "core/request.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <string>
+
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/request.h"
 
 namespace sshx {
 namespace {

@@ -1,10 +1,10 @@
-#include "core/error.h"
-
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <set>
 #include <string>
+
+#include "core/error.h"
 
 namespace sshx {
 namespace {

@@ -1,6 +1,3 @@
-#include "core/file.h"
-#include "unit/core/scratch_folder.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -12,6 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/file.h"
+#include "unit/core/scratch_folder.h"
+
 namespace sshx {
 namespace {
 
@@ -22,13 +22,9 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kLimit = 1 << 20;
 
-bool is_open(int fd) {
-  return fcntl(fd, F_GETFD) != -1;
-}
+bool is_open(int fd) { return fcntl(fd, F_GETFD) != -1; }
 
-int any_fd() {
-  return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
+int any_fd() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 std::size_t entries_of(const std::filesystem::path& folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));

@@ -1,9 +1,9 @@
-#include "core/identifier.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
+
+#include "core/identifier.h"
 
 namespace sshx {
 namespace {

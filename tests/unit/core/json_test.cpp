@@ -1,5 +1,3 @@
-#include "core/json.h"
-
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -8,6 +6,8 @@
 #include <limits>
 #include <string>
 #include <string_view>
+
+#include "core/json.h"
 
 namespace sshx {
 namespace {

@@ -1,6 +1,3 @@
-#include "core/paths.h"
-#include "unit/core/scratch_folder.h"
-
 #include <gtest/gtest.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -8,6 +5,9 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+
+#include "core/paths.h"
+#include "unit/core/scratch_folder.h"
 
 namespace sshx {
 namespace {
@@ -40,9 +40,7 @@ class Variable {
   std::optional<std::string> old_;
 };
 
-std::string passwd_home() {
-  return getpwuid(geteuid())->pw_dir;
-}
+std::string passwd_home() { return getpwuid(geteuid())->pw_dir; }
 
 class Paths : public ::testing::Test {
  private:

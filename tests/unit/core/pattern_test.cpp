@@ -1,9 +1,9 @@
-#include "core/pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "core/pattern.h"
 
 namespace sshx {
 namespace {

@@ -1,10 +1,10 @@
-#include "core/public_key.h"
-#include "core/sha256.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
 #include <string_view>
+
+#include "core/public_key.h"
+#include "core/sha256.h"
 
 namespace sshx {
 namespace {

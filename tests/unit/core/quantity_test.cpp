@@ -1,8 +1,8 @@
-#include "core/quantity.h"
-
 #include <gtest/gtest.h>
 
 #include <string_view>
+
+#include "core/quantity.h"
 
 namespace sshx {
 namespace {

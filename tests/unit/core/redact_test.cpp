@@ -1,10 +1,10 @@
-#include "core/redact.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 #include <string_view>
+
+#include "core/redact.h"
 
 namespace sshx {
 namespace {

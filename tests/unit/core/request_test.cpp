@@ -1,11 +1,11 @@
-#include "core/request.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 #include <vector>
+
+#include "core/request.h"
 
 namespace sshx {
 namespace {

@@ -1,11 +1,11 @@
-#include "core/result.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <variant>
+
+#include "core/result.h"
 
 namespace sshx {
 namespace {

@@ -1,8 +1,8 @@
-#include "core/secret_names.h"
-
 #include <gtest/gtest.h>
 
 #include <string_view>
+
+#include "core/secret_names.h"
 
 namespace sshx {
 namespace {

@@ -1,9 +1,9 @@
-#include "core/sha256.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+
+#include "core/sha256.h"
 
 namespace sshx {
 namespace {
@@ -41,9 +41,7 @@ TEST(RandomBytes, GivesAsManyAsAskedAndNeverTheSame) {
   EXPECT_NE(random_bytes(16), random_bytes(16));
 }
 
-TEST(Hex, WritesLowerCase) {
-  EXPECT_EQ(to_hex("\x00\x0f\xff"sv), "000fff");
-}
+TEST(Hex, WritesLowerCase) { EXPECT_EQ(to_hex("\x00\x0f\xff"sv), "000fff"); }
 
 struct Pair {
   std::string_view bytes;

@@ -1,11 +1,11 @@
-#include "core/shell_quote.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
+
+#include "core/shell_quote.h"
 
 namespace sshx {
 namespace {

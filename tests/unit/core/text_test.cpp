@@ -1,10 +1,10 @@
-#include "core/text.h"
-
 #include <gmock/gmock.h>
 
 #include <clocale>
 #include <string>
 #include <vector>
+
+#include "core/text.h"
 
 namespace sshx {
 namespace {

@@ -1,9 +1,9 @@
-#include "core/wall_time.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <string_view>
+
+#include "core/wall_time.h"
 
 namespace sshx {
 namespace {

@@ -1,9 +1,9 @@
-#include "inventory/host.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+
+#include "inventory/host.h"
 
 namespace sshx::inventory {
 namespace {

@@ -1,6 +1,3 @@
-#include "inventory/hosts_file.h"
-#include "unit/core/scratch_folder.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -8,6 +5,9 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "inventory/hosts_file.h"
+#include "unit/core/scratch_folder.h"
 
 namespace sshx::inventory {
 namespace {

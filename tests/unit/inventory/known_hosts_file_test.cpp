@@ -1,13 +1,13 @@
-#include "inventory/known_hosts.h"
-#include "unit/core/scratch_folder.h"
-#include "unit/inventory/sample_keys.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "inventory/known_hosts.h"
+#include "unit/core/scratch_folder.h"
+#include "unit/inventory/sample_keys.h"
 
 namespace sshx::inventory {
 namespace {

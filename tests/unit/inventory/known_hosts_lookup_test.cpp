@@ -1,13 +1,13 @@
-#include "core/sha256.h"
-#include "inventory/known_hosts.h"
-#include "unit/core/scratch_folder.h"
-#include "unit/inventory/sample_keys.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/sha256.h"
+#include "inventory/known_hosts.h"
+#include "unit/core/scratch_folder.h"
+#include "unit/inventory/sample_keys.h"
 
 namespace sshx::inventory {
 namespace {

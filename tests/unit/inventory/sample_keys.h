@@ -1,11 +1,11 @@
 #pragma once
 
-#include "core/public_key.h"
-
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
+
+#include "core/public_key.h"
 
 namespace sshx::inventory {
 
