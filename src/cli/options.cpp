@@ -206,6 +206,19 @@ Result<Invocation> operation_invocation(Words& words) {
   return invocation;
 }
 
+std::string name_of_source(const std::string& source) {
+  return source == "-" ? "standard input" : source;
+}
+
+Result<std::string> request_text(const std::string& source) {
+  auto text = source == "-" ? read_all(STDIN_FILENO, kLargestRequest, name_of_source(source))
+                            : read_file(source, kLargestRequest);
+  if (!text && text.error().hint.empty()) {
+    text.error().hint = "--request takes the path of a JSON file, or - for standard input";
+  }
+  return text;
+}
+
 bool names_unknown(const Words& words) {
   return words.problem && words.problem->code == "unknown_command";
 }
@@ -228,11 +241,9 @@ Result<Invocation> parse_invocation(std::span<const std::string> arguments) {
 
 Result<Invocation> complete_request(Invocation invocation) {
   if (invocation.request_source) {
-    const bool from_stdin = *invocation.request_source == "-";
-    const std::string what = from_stdin ? "standard input" : *invocation.request_source;
-    SSHX_TRY(const std::string text, from_stdin ? read_all(STDIN_FILENO, kLargestRequest, what)
-                                                : read_file(what, kLargestRequest));
-    SSHX_TRY(invocation.request, parse_json(text, "the request in " + what));
+    const auto& source = *invocation.request_source;
+    SSHX_TRY(const std::string text, request_text(source));
+    SSHX_TRY(invocation.request, parse_json(text, "the request in " + name_of_source(source)));
   }
   SSHX_TRY(invocation.request,
            check_request(*invocation.operation, invocation.request, Surface::cli));

@@ -22,7 +22,7 @@ std::string identity_text(const exec::RunRequest& run) {
   const auto& identity = run.plan.document["targets"][0]["identity"];
   if (identity["kind"] != "file")
     return identity["kind"] == "agent" ? "the agent's keys" : "default files";
-  const auto path = identity["path"].get<std::string>();
+  auto path = identity["path"].get<std::string>();
   if (identity["fingerprint"].is_null()) return path;
   return fmt::format("{} {}", path, identity["fingerprint"].get<std::string>());
 }

@@ -23,9 +23,6 @@ constexpr std::size_t kLongestCommand = 32000;
 /// anyway.
 constexpr double kStalledReaderSeconds = 1;
 
-// --- preparation
-// -------------------------------------------------------------------------------------------------
-
 long long milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
 Result<std::string> given_input(const Json& request, std::size_t limit) {
@@ -102,9 +99,6 @@ Json shown_request(const Json& request) {
   }
   return shown;
 }
-
-// --- execution
-// ---------------------------------------------------------------------------------------------------
 
 ExecutionResult planned_result(const RunRequest& run) {
   ExecutionResult result;

@@ -58,8 +58,9 @@ std::optional<std::vector<Agent::Key>> parse_keys(std::string_view answer) {
   WireReader reader(answer);
   if (reader.byte() != kIdentitiesAnswer) return std::nullopt;
   const auto count = reader.uint32();
+  if (!count) return std::nullopt;
   std::vector<Agent::Key> keys;
-  for (std::uint32_t i = 0; count && i < *count; ++i) {
+  for (std::uint32_t i = 0; i < *count; ++i) {
     const auto blob = reader.string();
     const auto comment = reader.string();
     if (!blob || !comment) return std::nullopt;

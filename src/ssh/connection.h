@@ -56,6 +56,8 @@ class Connection {
 
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
   ~Connection();
 
   /// Says goodbye (RFC 4253 §11.1) if the socket takes it at once, then closes.

@@ -130,7 +130,7 @@ T run_to_end(asio::io_context& context, Task<T> task) {
   auto wrapped = [](Task<T> inner, std::optional<T>& out) -> Task<void> {
     out.emplace(co_await std::move(inner));
   };
-  asio::co_spawn(context, wrapped(std::move(task), value), [&](std::exception_ptr thrown) {
+  asio::co_spawn(context, wrapped(std::move(task), value), [&](const std::exception_ptr& thrown) {
     failure = thrown;
     context.stop();
   });

@@ -34,7 +34,8 @@ std::optional<PrivateNumbers> read_ed25519(WireReader& reader) {
   const auto public_part = reader.string();
   const auto secret = reader.string();
   if (!public_part || !secret || secret->size() != 2 * kEd25519Seed) return std::nullopt;
-  return Ed25519Numbers{std::string(secret->substr(0, kEd25519Seed))};
+  if (secret->substr(kEd25519Seed) != *public_part) return std::nullopt;
+  return Ed25519Numbers{std::string(secret->substr(0, kEd25519Seed)), std::string(*public_part)};
 }
 
 std::optional<PrivateNumbers> read_ecdsa(WireReader& reader) {
@@ -62,6 +63,24 @@ std::optional<PrivateNumbers> read_numbers(std::string_view type, WireReader& re
   return std::nullopt;
 }
 
+/// The public key as the private section has it, in wire form.
+struct PublicHalf {
+  std::string_view type;
+
+  std::string operator()(const Ed25519Numbers& numbers) const { return blob({&numbers.point}); }
+  std::string operator()(const EcdsaNumbers& numbers) const {
+    return blob({&numbers.curve, &numbers.point});
+  }
+  std::string operator()(const RsaNumbers& numbers) const { return blob({&numbers.e, &numbers.n}); }
+
+  [[nodiscard]] std::string blob(std::initializer_list<const std::string*> fields) const {
+    WireWriter writer;
+    writer.string(type);
+    for (const auto* field : fields) writer.string(*field);
+    return writer.bytes();
+  }
+};
+
 Result<OpensshKey> read_private_section(std::string_view section, std::string_view public_blob,
                                         const std::string& path) {
   WireReader reader(section);
@@ -74,9 +93,11 @@ Result<OpensshKey> read_private_section(std::string_view section, std::string_vi
   auto numbers = read_numbers(*type, reader);
   if (!numbers)
     return identity_format_error(path, fmt::format("keys of type {} cannot be read", *type));
-  auto key = public_key_from_blob(std::string(public_blob));
-  if (!key || key->type != *type) return identity_format_error(path, "its public part is damaged");
-  return OpensshKey{std::move(*key), std::move(*numbers)};
+  if (std::visit(PublicHalf{*type}, *numbers) != public_blob) {
+    return identity_format_error(path, "its two halves do not belong together");
+  }
+  SSHX_TRY(auto key, public_key_from_blob(std::string(public_blob)));
+  return OpensshKey{std::move(key), std::move(*numbers)};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace sshx::ssh {
 /// big-endian, unsigned or with a leading zero byte.
 struct Ed25519Numbers {
   std::string seed;
+  std::string point;
 };
 struct EcdsaNumbers {
   std::string curve;

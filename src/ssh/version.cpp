@@ -1,7 +1,6 @@
 #include "ssh/version.h"
 
 #include "ssh/libssh2.h"
-#include "ssh/private_key.h"
 
 namespace sshx::ssh {
 

@@ -7,10 +7,10 @@ import argparse
 import sys
 from pathlib import Path
 
-if __package__ in (None, ""):
+if not __package__:
+    # Run as a script: the package is found from the root of the repository.
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-# pylint: disable=wrong-import-position
 from tools.descriptors import completion, mdoc, model, published, tables
 
 

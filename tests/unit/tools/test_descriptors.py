@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
+import jsonschema
+
 from tools.descriptors import completion, generate, mdoc, model, published, tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -301,8 +303,6 @@ class RepositoryTest(unittest.TestCase):
     """The descriptors that are shipped."""
 
     def test_the_published_schemas_are_valid_schemas(self):
-        import jsonschema  # pylint: disable=import-outside-toplevel
-
         for operation in model.load(ROOT / "schemas" / "operations"):
             jsonschema.Draft202012Validator.check_schema(published.request_schema(operation))
 
