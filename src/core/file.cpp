@@ -157,6 +157,18 @@ Result<std::string> read_all(int fd, std::size_t limit, std::string_view what) {
   }
 }
 
+Result<std::string> read_some(int fd, std::size_t limit, std::string_view what) {
+  std::string bytes(limit, '\0');
+  for (;;) {
+    const auto got = read(fd, bytes.data(), bytes.size());
+    if (got >= 0) {
+      bytes.resize(static_cast<std::size_t>(got));
+      return bytes;
+    }
+    if (!try_again(fd, POLLIN)) return io_error("read", what, errno);
+  }
+}
+
 Status write_all(int fd, std::string_view bytes, std::string_view what) {
   while (!bytes.empty()) {
     const auto written = write(fd, bytes.data(), bytes.size());

@@ -42,6 +42,10 @@ class UniqueFd {
 /// for the writer. Returns: local_io (`io`, `too_large`).
 [[nodiscard]] Result<std::string> read_all(int fd, std::size_t limit, std::string_view what);
 
+/// What is there next on `fd`: at least one byte, at most `limit`, or none at its end. Waits for
+/// the writer, also where the descriptor was made non-blocking. Returns: local_io (`io`).
+[[nodiscard]] Result<std::string> read_some(int fd, std::size_t limit, std::string_view what);
+
 /// All bytes to `fd`, retrying partial writes and waiting where the descriptor is not ready.
 /// Returns: local_io.
 [[nodiscard]] Status write_all(int fd, std::string_view bytes, std::string_view what);

@@ -3,13 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace sshx::exec {
@@ -32,7 +29,7 @@ struct StreamedOutput::Shared {
 
   void write_all_pieces(const std::shared_ptr<ssh::ThreadSignal>& changed);
   bool take(Piece& piece);
-  void finish(const Piece& piece, std::optional<Error> failed);
+  void finish(const Piece& piece, const Status& written);
 
   std::array<UniqueFd, 2> descriptors;
   std::array<unsigned long long, 2> totals{};
@@ -53,27 +50,17 @@ bool StreamedOutput::Shared::take(Piece& piece) {
   return true;
 }
 
-void StreamedOutput::Shared::finish(const Piece& piece, std::optional<Error> failed) {
+void StreamedOutput::Shared::finish(const Piece& piece, const Status& written) {
   const std::lock_guard lock(mutex);
   waiting -= piece.bytes.size();
-  if (failed && !failure) failure = std::move(failed);
+  if (!written && !failure) failure = written.error();
 }
 
 void StreamedOutput::Shared::write_all_pieces(const std::shared_ptr<ssh::ThreadSignal>& changed) {
   for (Piece piece; take(piece);) {
     const auto index = static_cast<std::size_t>(piece.stream);
     const std::string_view name = index == 0 ? "stdout" : "stderr";
-    std::optional<Error> failed;
-    std::string_view rest = piece.bytes;
-    while (!rest.empty() && !failed) {
-      const auto written = ::write(descriptors[index].get(), rest.data(), rest.size());
-      if (written >= 0) {
-        rest.remove_prefix(static_cast<std::size_t>(written));
-      } else if (errno != EINTR) {
-        failed = io_error("write", name, errno);
-      }
-    }
-    finish(piece, std::move(failed));
+    finish(piece, write_all(descriptors[index].get(), piece.bytes, name));
     changed->raise();
   }
 }
@@ -141,15 +128,13 @@ struct StreamedInput::Shared {
 };
 
 void StreamedInput::Shared::read_all(const std::shared_ptr<ssh::ThreadSignal>& changed) {
-  std::string buffer(kReadSize, '\0');
   for (bool more = true; more;) {
-    const auto got = ::read(descriptor.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
+    auto piece = read_some(descriptor.get(), kReadSize, "stdin");
     std::unique_lock lock(mutex);
     taken.wait(lock, [this] { return bytes.size() < kQueueLimit || closing; });
-    if (got > 0) bytes.append(buffer, 0, static_cast<std::size_t>(got));
-    if (got < 0) failure = io_error("read", "stdin", errno);
-    at_end = got <= 0;
+    if (!piece) failure = std::move(piece).error();
+    at_end = failure || piece->empty();
+    if (!at_end) bytes.append(*piece);
     more = !at_end && !closing;
     lock.unlock();
     changed->raise();

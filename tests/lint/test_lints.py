@@ -99,6 +99,10 @@ class SourceRules(LintCase):
         self.assertEqual(self.problems({"src/cli/main.cpp": "int main() { exit(1); }\n"}), [])
         self.assertEqual(self.problems({"src/core/a.cpp": "void f() { process.exit(1); on_exit(2); }\n"}), [])
 
+    def test_letters_that_look_like_others(self):
+        self.assert_one({"src/core/a.cpp": "int \u0430bc = 0;\n"}, "src/core/a.cpp:1", "ASCII")
+        self.assertEqual(self.problems({"src/core/a.cpp": 'auto s = "\u2026 \\" //"; // \u2026\n'}), [])
+
     def test_unfinished_work(self):
         self.assert_one({"src/core/a.cpp": "// TO" "DO: later\n"}, "issue")
 

@@ -23,6 +23,7 @@ UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 # A `return` in main is the only way out: exit() would skip destructors, and with them the audit's last row.
 EXIT_CALL = re.compile(r"(?<![\w.>])(?:std::)?(?:exit|quick_exit)\s*\(")
 COMMENT = re.compile(r"//.*")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def line_problems(top, path, number, line):
@@ -30,9 +31,11 @@ def line_problems(top, path, number, line):
         yield f"{number}: unfinished work belongs in an issue"
     if path.suffix not in CPP:
         return
-    code = COMMENT.sub("", line)
+    code = COMMENT.sub("", STRING.sub('""', line))
     if TYPE_WITH_EMPTY_NAME.search(code):
         yield f"{number}: a name that says nothing (Manager, Helper, Util, Handler, Data)"
+    if top == "src" and not code.isascii():
+        yield f"{number}: code outside strings and comments is plain ASCII"
     if top == "src" and path.name != "main.cpp" and EXIT_CALL.search(code):
         yield f"{number}: exit() outside main.cpp"
 
