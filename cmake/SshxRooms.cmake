@@ -32,6 +32,11 @@ function(sshx_unit room)
   add_executable(unit_${room} ${sources})
   target_include_directories(unit_${room} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(unit_${room} PRIVATE sshx_${room} sshx_settings sshx_warnings GTest::gmock_main)
+  if(SSHX_SANITIZE)
+    # GCC 12 takes parts of std::regex for uninitialised when it instruments them (GCC bug 105562); the
+    # sanitizers see the real thing.
+    target_compile_options(unit_${room} PRIVATE -Wno-maybe-uninitialized)
+  endif()
   set(name "${SSHX_TEST_PREFIX}unit.${room}")
   add_test(NAME ${name} COMMAND unit_${room} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(

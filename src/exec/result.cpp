@@ -117,7 +117,8 @@ void add_outcome(Json& json, const ExecutionResult& result) {
   json["executed"] = result.executed ? Json(*result.executed) : Json(nullptr);
   json["change_state"] = change_state(result);
   json["remote_state"] = to_string(result.remote_state);
-  json["exit_code"] = outcome.exit_status ? Json(*outcome.exit_status) : Json(-1);
+  const bool by_status = outcome.exit_status && !outcome.exit_signal;
+  json["exit_code"] = by_status ? Json(*outcome.exit_status) : Json(-1);
   json["signal"] = outcome.exit_signal ? Json(*outcome.exit_signal) : Json(nullptr);
   json["core_dumped"] = nullptr;
   json["success"] = result.success();

@@ -37,45 +37,62 @@ std::string stored_text(const Trust& trust, const Target& target) {
   return join(stored, ", ");
 }
 
-Error host_key_error(HostKeyVerdict verdict, const Trust& trust, const Target& target,
-                     const PublicKey& key) {
+/// The ssh-keygen call that takes the old key out of the file in use.
+std::string removal_command(const Trust& trust, const Target& target) {
+  const bool plain = target.port == inventory::kDefaultPort;
+  const auto name = plain ? target.address : fmt::format("[{}]:{}", target.address, target.port);
+  const auto usual = user_known_hosts_path();
+  const bool in_usual_file = usual && *usual == trust.user_file;
+  const auto file = in_usual_file ? std::string() : " -f " + shell_quote(trust.user_file.string());
+  return fmt::format("ssh-keygen -R {}{}", shell_quote(name), file);
+}
+
+std::string what_failed(HostKeyVerdict verdict, const Trust& trust, const Target& target,
+                        const PublicKey& key) {
   const auto place = place_of(target);
   const auto shown = fmt::format("{} {}", key.type, fingerprint(key));
-  Error error{ErrorKind::host_key, std::string(to_string(verdict)), {}, {}};
   switch (verdict) {
-  case HostKeyVerdict::ok: break;
+  case HostKeyVerdict::ok: return {};
   case HostKeyVerdict::unknown:
-    error.message = fmt::format("no key is trusted for {}; it showed {}", place, shown);
-    error.hint =
-        fmt::format("compare the fingerprint with the host's own, then: {}", trust_command(target));
-    if (trust.known_hosts.has_authority(target.address, target.port)) {
-      error.hint +=
-          " (its @cert-authority line cannot be used: this build checks plain host keys only)";
-    }
-    break;
+    return fmt::format("no key is trusted for {}; it showed {}", place, shown);
   case HostKeyVerdict::changed:
-    error.message = fmt::format("the key of {} has changed: it showed {}, stored is {}", place,
-                                shown, stored_text(trust, target));
-    error.hint = fmt::format("someone may be in the middle. If the host was reinstalled, remove "
-                             "the old key with: ssh-keygen -R "
-                             "{}; then: {}",
-                             shell_quote(target.port == inventory::kDefaultPort
-                                             ? target.address
-                                             : fmt::format("[{}]:{}", target.address, target.port)),
-                             trust_command(target));
-    break;
-  case HostKeyVerdict::revoked:
-    error.message = fmt::format("the key of {} is revoked: {}", place, shown);
-    error.hint = "do not connect; the line marked @revoked in known_hosts says so";
-    break;
+    return fmt::format("the key of {} has changed: it showed {}, stored is {}", place, shown,
+                       stored_text(trust, target));
+  case HostKeyVerdict::revoked: return fmt::format("the key of {} is revoked: {}", place, shown);
   case HostKeyVerdict::other_type:
-    error.message = fmt::format("{} showed {}, but only keys of other types are trusted for it: {}",
-                                place, shown, stored_text(trust, target));
-    error.hint = fmt::format("the server may have lost a key. Compare the fingerprint, then: {}",
-                             trust_command(target));
-    break;
+    return fmt::format("{} showed {}, but only keys of other types are trusted for it: {}", place,
+                       shown, stored_text(trust, target));
   }
-  return error;
+  return {};
+}
+
+std::string what_to_do(HostKeyVerdict verdict, const Trust& trust, const Target& target) {
+  const auto trust_it = trust_command(target);
+  switch (verdict) {
+  case HostKeyVerdict::ok: return {};
+  case HostKeyVerdict::unknown:
+    return fmt::format("compare the fingerprint with the host's own, then: {}{}", trust_it,
+                       trust.known_hosts.has_authority(target.address, target.port)
+                           ? " (its @cert-authority line cannot be used: this build checks plain "
+                             "host keys only)"
+                           : "");
+  case HostKeyVerdict::changed:
+    return fmt::format("someone may be in the middle. If the host was reinstalled, remove the old "
+                       "key with: {}; then: {}",
+                       removal_command(trust, target), trust_it);
+  case HostKeyVerdict::revoked:
+    return "do not connect; the line marked @revoked in known_hosts says so";
+  case HostKeyVerdict::other_type:
+    return fmt::format("the server may have lost a key. Compare the fingerprint, then: {}",
+                       trust_it);
+  }
+  return {};
+}
+
+Error host_key_error(HostKeyVerdict verdict, const Trust& trust, const Target& target,
+                     const PublicKey& key) {
+  return {ErrorKind::host_key, std::string(to_string(verdict)),
+          what_failed(verdict, trust, target, key), what_to_do(verdict, trust, target)};
 }
 
 bool passes(HostKeyVerdict verdict, HostKeyStrictness strictness) {

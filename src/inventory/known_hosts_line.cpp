@@ -113,18 +113,18 @@ bool KnownHostsLine::matches(std::string_view name) const {
   return salt.empty() ? matches_list(name, patterns) : hmac_sha1(salt, name) == hash;
 }
 
-Result<std::optional<KnownHostsLine>> parse_known_hosts_line(std::string_view text) {
+Result<std::optional<KnownHostsLine>> parse_known_hosts_line(std::string_view line) {
   // ssh(1) reads C strings: a line ends at its first NUL.
-  text = text.substr(0, text.find('\0'));
-  while (text.ends_with('\r')) text.remove_suffix(1);
-  skip_blank(text);
-  if (text.empty() || text.front() == '#') return std::optional<KnownHostsLine>();
-  KnownHostsLine line;
-  SSHX_TRY(line.marker, take_marker(text));
-  SSHX_CHECK(set_names(line, take_word(text)));
-  if (text.empty() || text.front() == '#') return line_error("no key after the host name");
-  SSHX_TRY(line.key, parse_public_key(text));
-  return std::optional<KnownHostsLine>(std::move(line));
+  auto rest = line.substr(0, line.find('\0'));
+  while (rest.ends_with('\r')) rest.remove_suffix(1);
+  skip_blank(rest);
+  if (rest.empty() || rest.front() == '#') return std::optional<KnownHostsLine>();
+  KnownHostsLine record;
+  SSHX_TRY(record.marker, take_marker(rest));
+  SSHX_CHECK(set_names(record, take_word(rest)));
+  if (rest.empty() || rest.front() == '#') return line_error("no key after the host name");
+  SSHX_TRY(record.key, parse_public_key(rest));
+  return std::optional<KnownHostsLine>(std::move(record));
 }
 
 }  // namespace sshx::inventory

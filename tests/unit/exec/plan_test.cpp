@@ -124,7 +124,7 @@ TEST_F(PlanTest, EverySemanticInputCounts) {
         i.session.trust.known_hosts =
             trusted("[192.0.2.5]:2222 " + ed25519_line('h') + "\nother " + ed25519_line('x'));
       },
-      [](Inputs& i) { i.session.trust.known_hosts = {}; }};
+      [this](Inputs& i) { i.session.trust.known_hosts = trusted(""); }};
   std::map<std::string, std::size_t> seen;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const auto [place, fresh] = seen.emplace(hash_with(changes[i]), i);
@@ -169,7 +169,7 @@ TEST_F(PlanTest, EachUnknownIsNamed) {
              trusted("[web.example.com]:2222 " + ed25519_line('h') + "\n");
        }},
       {"identity", [this](Inputs& i) { i.session.identities.file = folder().file("no-pub"); }},
-      {"host_key", [](Inputs& i) { i.session.trust.known_hosts = {}; }},
+      {"host_key", [this](Inputs& i) { i.session.trust.known_hosts = trusted(""); }},
       {"host_key",
        [this](Inputs& i) {
          i.session.trust.known_hosts = trusted("@cert-authority * " + ed25519_line('h') + "\n");

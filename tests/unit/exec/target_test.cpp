@@ -189,7 +189,6 @@ TEST(TargetOfTest, IsTheHostByItsName) {
   EXPECT_EQ(target.address, "192.0.2.5");
   EXPECT_EQ(target.port, 22);
   EXPECT_EQ(target.user, "alice");
-  EXPECT_EQ(target_of(bare_host("x", "192.0.2.5")).user, local_user_name());
 }
 
 }  // namespace

@@ -150,7 +150,17 @@ TEST_F(TrustTest, AChangedKeysHintIsTheCommandThatRemovesTheOld) {
   ASSERT_EQ(outcome_of(status), "host_key/changed");
   EXPECT_THAT(status.error().message, HasSubstr(fingerprint(ed25519('k'))));
   EXPECT_THAT(status.error().hint, HasSubstr("ssh-keygen -R '[192.0.2.5]:2222'"));
-  EXPECT_THAT(status.error().hint, HasSubstr(file()));
+  EXPECT_THAT(status.error().hint, HasSubstr("sshx host trust web-1"));
+}
+
+// The user's own file is what the commands mean without being told.
+TEST_F(TrustTest, ANamedFileIsPartOfTheCommands) {
+  const Status unknown = judge(trust_of(""), ed25519('k'));
+  ASSERT_EQ(outcome_of(unknown), "host_key/unknown");
+  EXPECT_THAT(unknown.error().hint, testing::ContainsRegex("--known-hosts '?" + file()));
+  const Status changed = judge(trust_of(line(kName, ed25519('x'))), ed25519('k'));
+  ASSERT_EQ(outcome_of(changed), "host_key/changed");
+  EXPECT_THAT(changed.error().hint, testing::ContainsRegex("-f '?" + file()));
 }
 
 TEST_F(TrustTest, AnotherTypesHintNamesWhatIsStored) {

@@ -60,7 +60,8 @@ extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo
                            addrinfo** found) {
   using Resolver = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
   static const auto system_resolver = reinterpret_cast<Resolver>(dlsym(RTLD_NEXT, "getaddrinfo"));
-  gate().pass();
+  // A literal address asks no name server.
+  if (hints == nullptr || (hints->ai_flags & AI_NUMERICHOST) == 0) gate().pass();
   return system_resolver(host, service, hints, found);
 }
 
