@@ -1,5 +1,7 @@
 #include "cli/application.h"
 
+#include <fmt/format.h>
+
 #include <exception>
 
 #include "cli/audit_command.h"
@@ -10,6 +12,7 @@
 #include "cli/schema_command.h"
 #include "cli/terminal.h"
 #include "cli/version_command.h"
+#include "core/utf8.h"
 #include "exec/result.h"
 
 namespace sshx::cli {
@@ -59,7 +62,19 @@ int refuse(std::span<const std::string> arguments, const Error& error) {
   return kFailure;
 }
 
+/// JSON holds text only, so that bytes which are no text could not be shown, checked or kept as
+/// they are.
+Status check_text(std::span<const std::string> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (is_utf8(arguments[i])) continue;
+    return config_error("type", fmt::format("argument {} is not UTF-8", i + 1),
+                        "send other bytes as stdin, with --stdin-file or --stdin");
+  }
+  return {};
+}
+
 Result<int> run(std::span<const std::string> arguments) {
+  SSHX_CHECK(check_text(arguments));
   SSHX_TRY(const auto invocation, parse_invocation(arguments));
   Terminal terminal(invocation.presentation.quiet ? Notes::hidden : Notes::shown);
   return answer(invocation, terminal);

@@ -247,6 +247,10 @@ Result<Invocation> complete_request(Invocation invocation) {
   }
   SSHX_TRY(invocation.request,
            check_request(*invocation.operation, invocation.request, Surface::cli));
+  if (invocation.request_source == "-" && invocation.request.value("stdin_inherit", false)) {
+    return config_error("request_conflict", "stdin_inherit: stdin has already given the request",
+                        "read the request from a file: --request FILE");
+  }
   return invocation;
 }
 

@@ -28,6 +28,8 @@ void prepare_standard_streams() noexcept {
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) static_cast<void>(open("/dev/null", O_RDWR));
   }
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+  // A file-size limit is an error of write(2), too.
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
 }
 
 Status Terminal::out(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 namespace sshx {
@@ -27,6 +28,8 @@ constexpr std::array<std::int8_t, 256> make_base64_values() {
 }
 
 constexpr auto kBase64Values = make_base64_values();
+/// Where the bytes of a group stand in its bits.
+constexpr std::array<unsigned, 3> kByteShifts{16, 8, 0};
 
 /// The bits of up to four digits, the first in the highest place; nothing when one of them is no
 /// base64 digit.
@@ -153,8 +156,8 @@ Result<std::string> from_base64(std::string_view text) {
     // Bits beyond the last byte must be zero, else one value would have several spellings (RFC 4648
     // §3.5).
     if ((*bits & ((1U << (8U * (3 - count))) - 1)) != 0) return base64_error();
-    for (std::size_t i = 0; i < count; ++i) {
-      bytes[size++] = static_cast<char>((*bits >> (8U * (2 - i))) & 255U);
+    for (const unsigned shift : std::span(kByteShifts).first(count)) {
+      bytes[size++] = static_cast<char>((*bits >> shift) & 255U);
     }
   }
   bytes.resize(size);

@@ -24,9 +24,19 @@ Result<HostKeyStrictness> strictness_of(const Json& request) {
 
 std::string place_of(const Target& target) { return host_and_port(target.address, target.port); }
 
-std::string trust_command(const Target& target) {
-  if (target.alias) return fmt::format("sshx host trust {}", shell_quote(*target.alias));
-  return fmt::format("sshx host add NAME --address {} && sshx host trust NAME", place_of(target));
+/// The known_hosts file that the caller named, quoted for a shell; empty for the usual one.
+std::string named_file(const Trust& trust) {
+  const auto usual = user_known_hosts_path();
+  if (usual && *usual == trust.user_file) return {};
+  return shell_quote(trust.user_file.string());
+}
+
+std::string trust_command(const Trust& trust, const Target& target) {
+  const auto file = named_file(trust);
+  const auto option = file.empty() ? file : " --known-hosts " + file;
+  if (target.alias) return fmt::format("sshx host trust {}{}", shell_quote(*target.alias), option);
+  return fmt::format("sshx host add NAME --address {} && sshx host trust NAME{}", place_of(target),
+                     option);
 }
 
 std::string stored_text(const Trust& trust, const Target& target) {
@@ -41,10 +51,8 @@ std::string stored_text(const Trust& trust, const Target& target) {
 std::string removal_command(const Trust& trust, const Target& target) {
   const bool plain = target.port == inventory::kDefaultPort;
   const auto name = plain ? target.address : fmt::format("[{}]:{}", target.address, target.port);
-  const auto usual = user_known_hosts_path();
-  const bool in_usual_file = usual && *usual == trust.user_file;
-  const auto file = in_usual_file ? std::string() : " -f " + shell_quote(trust.user_file.string());
-  return fmt::format("ssh-keygen -R {}{}", shell_quote(name), file);
+  const auto file = named_file(trust);
+  return fmt::format("ssh-keygen -R {}{}", shell_quote(name), file.empty() ? file : " -f " + file);
 }
 
 std::string what_failed(HostKeyVerdict verdict, const Trust& trust, const Target& target,
@@ -67,7 +75,7 @@ std::string what_failed(HostKeyVerdict verdict, const Trust& trust, const Target
 }
 
 std::string what_to_do(HostKeyVerdict verdict, const Trust& trust, const Target& target) {
-  const auto trust_it = trust_command(target);
+  const auto trust_it = trust_command(trust, target);
   switch (verdict) {
   case HostKeyVerdict::ok: return {};
   case HostKeyVerdict::unknown:

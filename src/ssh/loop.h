@@ -1,5 +1,12 @@
 #pragma once
 
+// Asio chooses its allocator by macros of the C++ library that only exist once one of its headers
+// was seen. This one comes first, so that every source file makes the same choice (a mixture frees
+// with free() what new made).
+// clang-format off
+#include <cstddef>
+// clang-format on
+
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -40,9 +40,10 @@ class OfflineTest(PlanCase):
         log = os.path.join(self.lab.new_directory("t"), "strace")
         done = self.sshx.run(
             *arguments, prefix=("/usr/bin/strace", "-f", "-qq", "-o", log, "-e", _TRACED), stdin=stdin,
-            # Leak detection itself needs ptrace, which strace holds.
+            # Leak detection needs ptrace, which strace holds; and a sanitizer's log file would be a write.
             environment={
-                "ASAN_OPTIONS": self.sshx.environment["ASAN_OPTIONS"] + ":detect_leaks=0",
+                "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0:exitcode=99",
+                "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", ""),
                 "SSH_AUTH_SOCK": self.agent.socket,
             },
         )  # fmt: skip

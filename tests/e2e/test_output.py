@@ -429,13 +429,23 @@ class LostConnectionTest(ScriptedCase):
         self.assert_fields(document, stdout="begun\n", error__code="closed")
         self.assertEqual(server.commands, [b"work"])
 
-    def test_server_side_killed_keeps_the_output(self):
+    def test_a_server_that_is_killed(self):
         server = self.lab.server()
         self.sshx.trust(server.known_hosts_line())
         self.sshx.add_host("target", server, identity=self.lab.key())
-        document = self.sshx.json("run", "--target", "target", "--", "echo hello; kill -9 $PPID; sleep 60", code=255)
-        self.assert_lost(document)
-        self.assert_fields(document, stdout="hello\n")
+        gate = os.path.join(self.sshx.directory, "gate")
+        os.mkfifo(gate)
+        running = self.sshx.start(
+            "run", "--target", "target", "--", f"echo hello; read line < {gate}; kill -9 $PPID; sleep 60"
+        )
+        # Only what the server has passed on can be kept, so it must not die before.
+        running.wait_for(b"hello\n")
+        with open(gate, "w", encoding="ascii") as file:
+            file.write("now\n")
+        done = running.wait()
+        self.assertEqual((done.code, done.out), (255, b"hello\n"), done)
+        (event,) = self.sshx.json("audit", "query", code=0)["events"]
+        self.assert_fields(event, error_kind="connection_lost", executed=True, completion="unknown")
 
 
 class ExecReplyTest(ScriptedCase):

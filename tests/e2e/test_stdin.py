@@ -148,6 +148,9 @@ class RequestStdinTest(TargetCase):
             with self.subTest(properties):
                 self.assert_fields(self.request(255, **properties), error_kind="config")
 
+    def test_stdin_that_gave_the_request_is_not_the_commands_too(self):
+        self.assert_fields(self.request(255, stdin_inherit=True), error__code="request_conflict")
+
     # Design §1.4: no digest of stdin either, for it may be short and secret.
     def test_neither_stdin_nor_its_digest_is_kept(self):
         secret = "hunter2-EXAMPLE"

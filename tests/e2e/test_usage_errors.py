@@ -128,9 +128,14 @@ class UsageErrorTest(LabCase):
         self.assertNotIn(b"\x1b", done.err)
 
     def test_words_that_are_not_utf8(self):
-        done = self.sshx.run("run", "--target", os.fsdecode(b"\xff\xfe"), "--json", "--", "true")
-        self.assertEqual(done.code, 255)
-        self.assert_fields(self.sshx.document(done), error_kind="config")
+        odd = os.fsdecode(b"\xff\xfe")
+        for words in (("--target", odd, "--json", "--", "true"), ("--target", "a", "--json", "--", "printf", odd)):
+            with self.subTest(words):
+                done = self.sshx.run("run", *words)
+                self.assertEqual(done.code, 255)
+                document = self.sshx.document(done)
+                self.assert_fields(document, error_kind="config", error__code="type")
+                self.assert_mentions(document["error"]["message"], "UTF-8")
 
 
 class HelpTest(LabCase):

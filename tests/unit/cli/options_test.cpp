@@ -281,10 +281,11 @@ TEST_F(RequestFile, IsRefusedWithItsFault) {
   EXPECT_EQ(error_of({"run", "--request", written("[]")}).code, "type");
   EXPECT_EQ(error_of({"run", "--request", written(R"({"target":"a"})")}).hint,
             "did you mean targets?");
-  const auto missing = error_of({"run", "--request", testing::TempDir() + "sshx_no_such_file"});
-  EXPECT_EQ(missing.code, "not_found");
-  EXPECT_THAT(missing.hint, testing::HasSubstr("--request"));
-  EXPECT_EQ(error_of({"run", "--request", testing::TempDir()}).code, "not_a_file");
+  EXPECT_EQ(error_of({"run", "--request", testing::TempDir() + "sshx_no_such_file"}).code,
+            "not_found");
+  const auto folder = error_of({"run", "--request", testing::TempDir()});
+  EXPECT_EQ(folder.code, "not_a_file");
+  EXPECT_THAT(folder.hint, testing::HasSubstr("- for standard input"));
 }
 
 /// A value of the property in its flag form and in its request form.

@@ -35,10 +35,10 @@ class Gate {
     changed_.notify_all();
   }
 
-  /// Waits until `count` look-ups are held back; with 0, until all have gone on.
+  /// Waits until at least `count` look-ups are held back; with 0, until all have gone on.
   void wait_for(int count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this, count] { return waiting_ == count; });
+    changed_.wait(lock, [this, count] { return count == 0 ? waiting_ == 0 : waiting_ >= count; });
   }
 
  private:
