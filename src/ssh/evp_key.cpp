@@ -96,10 +96,7 @@ Key make_key(const EcdsaNumbers& numbers) {
   OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, numbers.point.data(),
                                    numbers.point.size());
   OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_PRIV_KEY, scalar.get());
-  auto key = key_from_parameters("EC", builder.get());
-  const KeyContext context(key ? EVP_PKEY_CTX_new_from_pkey(nullptr, key.get(), nullptr) : nullptr);
-  if (!context || EVP_PKEY_pairwise_check(context.get()) != 1) return nullptr;
-  return key;
+  return key_from_parameters("EC", builder.get());
 }
 
 using NumberContext = std::unique_ptr<BN_CTX, Freeing<BN_CTX_free>>;
@@ -236,6 +233,28 @@ std::optional<std::string> ecdsa_wire(std::string_view der) {
   return writer.bytes();
 }
 
+const unsigned char* octets(std::string_view bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+/// A signature in OpenSSL's own form.
+std::optional<std::string> raw_signature(EVP_PKEY* key, const EVP_MD* digest,
+                                         std::string_view data) {
+  const DigestContext context(EVP_MD_CTX_new());
+  std::size_t size = 0;
+  if (!context || EVP_DigestSignInit(context.get(), nullptr, digest, nullptr, key) != 1 ||
+      EVP_DigestSign(context.get(), nullptr, &size, octets(data), data.size()) != 1) {
+    return std::nullopt;
+  }
+  std::string signature(size, '\0');
+  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
+                     octets(data), data.size()) != 1) {
+    return std::nullopt;
+  }
+  signature.resize(size);
+  return signature;
+}
+
 /// PEM's password callback: there is none; remembers that it was asked.
 int note_encrypted(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
@@ -274,22 +293,25 @@ std::optional<std::string> EvpKey::public_blob() const {
   }
 }
 
-std::optional<std::string> EvpKey::sign(std::string_view data, std::string_view algorithm) const {
+bool EvpKey::works() const {
+  constexpr std::string_view kProbe = "sshx";
+  const bool needs_digest = EVP_PKEY_get_base_id(key_.get()) != EVP_PKEY_ED25519;
+  const auto* digest = needs_digest ? EVP_sha256() : nullptr;
+  const auto signature = raw_signature(key_.get(), digest, kProbe);
   const DigestContext context(EVP_MD_CTX_new());
-  const auto* bytes = reinterpret_cast<const unsigned char*>(data.data());
-  std::size_t size = 0;
-  if (!context ||
-      EVP_DigestSignInit(context.get(), nullptr, digest_for(algorithm), nullptr, key_.get()) != 1 ||
-      EVP_DigestSign(context.get(), nullptr, &size, bytes, data.size()) != 1) {
-    return std::nullopt;
-  }
-  std::string signature(size, '\0');
-  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
-                     bytes, data.size()) != 1) {
-    return std::nullopt;
-  }
-  signature.resize(size);
-  return algorithm.starts_with("ecdsa-") ? ecdsa_wire(signature) : signature;
+  const bool fits =
+      signature && context &&
+      EVP_DigestVerifyInit(context.get(), nullptr, digest, nullptr, key_.get()) == 1 &&
+      EVP_DigestVerify(context.get(), octets(*signature), signature->size(), octets(kProbe),
+                       kProbe.size()) == 1;
+  ERR_clear_error();
+  return fits;
+}
+
+std::optional<std::string> EvpKey::sign(std::string_view data, std::string_view algorithm) const {
+  const auto signature = raw_signature(key_.get(), digest_for(algorithm), data);
+  if (!signature || !algorithm.starts_with("ecdsa-")) return signature;
+  return ecdsa_wire(*signature);
 }
 
 }  // namespace sshx::ssh

@@ -25,6 +25,10 @@ class EvpKey {
   /// type that cannot be used to log in.
   [[nodiscard]] std::optional<std::string> public_blob() const;
 
+  /// Whether what the private half signs, the public half accepts: a damaged file may make a key
+  /// all the same.
+  [[nodiscard]] bool works() const;
+
   /// The inner signature of RFC 4253 §6.6, RFC 5656 §3.1.2, RFC 8332 or RFC 8709; nothing when the
   /// key cannot sign with `algorithm`.
   [[nodiscard]] std::optional<std::string> sign(std::string_view data,

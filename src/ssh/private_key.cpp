@@ -51,6 +51,7 @@ Result<std::unique_ptr<Signer>> signer_of(std::optional<EvpKey> key, const std::
   auto blob = key->public_blob();
   if (!blob)
     return identity_format_error(path, "its type is none of Ed25519, ECDSA on a NIST curve, RSA");
+  if (!key->works()) return identity_format_error(path, "its two halves do not belong together");
   SSHX_TRY(auto public_key, public_key_from_blob(std::move(*blob)));
   return std::unique_ptr<Signer>(
       std::make_unique<MemorySigner>(std::move(*key), std::move(public_key), path));

@@ -44,7 +44,7 @@ bool SocketIo::fill() {
   const auto got = ::recv(descriptor_, in_.data(), in_.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (got <= 0) {
-    failure_ = got < 0 ? errno : 0;
+    if (got < 0 && failure_ == 0) failure_ = errno;
     ended_ = true;
     return false;
   }

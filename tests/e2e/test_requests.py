@@ -40,9 +40,11 @@ class EquivalenceTest(RequestCase):
         ):
             with self.subTest(flags):
                 by_flags = self.sshx.json("run", "--target", "target", "--dry-run", *flags, "--", "uptime", code=0)
-                by_request = self.by_request(
-                    {"targets": ["target"], "command": "uptime", "dry_run": True, **properties}
-                )
+                # From a file, because stdin that gave the request could not be the command's too.
+                path = os.path.join(self.sshx.directory, "request.json")
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({"targets": ["target"], "command": "uptime", "dry_run": True, **properties}, file)
+                by_request = self.sshx.json("run", "--request", path, code=0)
                 self.assertEqual(by_request["request"], by_flags["request"])
                 self.assertEqual(by_request["plan"], by_flags["plan"])
 
