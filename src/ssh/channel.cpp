@@ -172,6 +172,8 @@ bool CommandRun::finished() {
   note_exit();
   if (libssh2_channel_eof(channel_) == 1) {
     outcome_.closed = libssh2_channel_wait_closed(channel_) == 0;
+    // That call reads on: the exit status may have come with the close.
+    note_exit();
     if (exit_known() || outcome_.closed) return true;
   } else if (exit_known() && Clock::now() >= last_activity_ + kOpenOutputGrace) {
     outcome_.output_left_open = true;
