@@ -48,7 +48,6 @@ bool SocketIo::fill() {
     ended_ = true;
     return false;
   }
-  ++reads_;
   in_head_ = 0;
   in_tail_ = static_cast<std::size_t>(got);
   if (greeting_.size() < kGreeting) {

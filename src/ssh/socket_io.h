@@ -41,8 +41,6 @@ class SocketIo {
   /// The server said goodbye (RFC 4253 §11.1), in these words of its own.
   void note_disconnect(std::string_view words) { goodbye_ = words; }
   [[nodiscard]] const std::optional<std::string>& goodbye() const noexcept { return goodbye_; }
-  /// Counts up with every read that brought bytes.
-  [[nodiscard]] unsigned long long reads() const noexcept { return reads_; }
 
  private:
   bool fill();
@@ -55,7 +53,6 @@ class SocketIo {
   std::size_t in_tail_ = 0;
   std::string greeting_;
   std::optional<std::string> goodbye_;
-  unsigned long long reads_ = 0;
   int failure_ = 0;
   bool ended_ = false;
   bool dead_ = false;
