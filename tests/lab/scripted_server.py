@@ -11,8 +11,8 @@ import struct
 import threading
 
 import paramiko
-from paramiko.common import cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
-from paramiko.common import cMSG_CHANNEL_EXTENDED_DATA, cMSG_CHANNEL_REQUEST, cMSG_CHANNEL_SUCCESS
+from paramiko.common import MSG_CHANNEL_REQUEST, cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
+from paramiko.common import cMSG_CHANNEL_EXTENDED_DATA, cMSG_CHANNEL_FAILURE, cMSG_CHANNEL_REQUEST, cMSG_CHANNEL_SUCCESS
 
 # A client that goes away in the middle is what many tests are about, not news.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
@@ -79,6 +79,21 @@ class Exchange:
     def disconnect(self):
         """Ends the TCP connection in the ordinary way, without closing the channel first."""
         self._connection.shutdown(socket.SHUT_RDWR)
+
+    def on_request(self, answer):
+        """From here on, calls `answer(name, want_reply, message)` for each channel request instead of answering it."""
+
+        def call(_, message):
+            answer(message.get_text(), message.get_boolean(), message)
+
+        table = self._transport._channel_handler_table  # pylint: disable=protected-access
+        self._transport._channel_handler_table = {**table, MSG_CHANNEL_REQUEST: call}
+
+    def accept_request(self):
+        self._send(cMSG_CHANNEL_SUCCESS)
+
+    def refuse_request(self):
+        self._send(cMSG_CHANNEL_FAILURE)
 
     def hold(self):
         """Sends nothing more until the server is stopped."""
