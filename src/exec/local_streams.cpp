@@ -132,8 +132,8 @@ void StreamedInput::Shared::read_all(const std::shared_ptr<ssh::ThreadSignal>& c
     auto piece = read_some(descriptor.get(), kReadSize, "stdin");
     std::unique_lock lock(mutex);
     taken.wait(lock, [this] { return bytes.size() < kQueueLimit || closing; });
-    if (!piece) failure = std::move(piece).error();
-    at_end = failure || piece->empty();
+    if (!piece) failure = piece.error();
+    at_end = !piece || piece->empty();
     if (!at_end) bytes.append(*piece);
     more = !at_end && !closing;
     lock.unlock();

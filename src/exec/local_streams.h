@@ -16,6 +16,8 @@ class StreamedOutput final : public ssh::OutputReceiver {
   /// `changed` is raised when there is room again or a write failed.
   StreamedOutput(int out_descriptor, int error_descriptor,
                  std::shared_ptr<ssh::ThreadSignal> changed);
+  StreamedOutput(const StreamedOutput&) = delete;
+  StreamedOutput& operator=(const StreamedOutput&) = delete;
   ~StreamedOutput() override;
 
   void receive(ssh::OutputStream stream, std::string_view bytes) override;
@@ -39,6 +41,8 @@ class StreamedInput final : public ssh::InputSource {
  public:
   /// `changed` is raised when bytes or the end came.
   StreamedInput(int descriptor, std::shared_ptr<ssh::ThreadSignal> changed);
+  StreamedInput(const StreamedInput&) = delete;
+  StreamedInput& operator=(const StreamedInput&) = delete;
   ~StreamedInput() override;
 
   [[nodiscard]] std::string next(std::size_t limit) override;

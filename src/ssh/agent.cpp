@@ -116,6 +116,7 @@ Task<Status> Agent::list() {
 
 std::vector<std::shared_ptr<Signer>> Agent::signers() {
   std::vector<std::shared_ptr<Signer>> signers;
+  signers.reserve(keys_.size());
   for (const auto& key : keys_)
     signers.push_back(std::make_shared<AgentSigner>(shared_from_this(), key));
   return signers;

@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "core/text.h"
@@ -125,6 +126,7 @@ std::string host_key_offer(const HostKeyPolicy& policy) {
 }
 
 /// libssh2's callback for SSH_MSG_DISCONNECT (RFC 4253 §11.1).
+// NOLINTNEXTLINE(readability-function-size): the parameters are libssh2's.
 void note_disconnect(LIBSSH2_SESSION*, int, const char* message, int length, const char*, int,
                      void** abstract) {
   const std::string_view words(message, static_cast<std::size_t>(std::max(length, 0)));
@@ -145,11 +147,14 @@ Status configure(Connection::State& state, const HostKeyPolicy& policy) {
   libssh2_session_callback_set2(session, LIBSSH2_CALLBACK_DISCONNECT,
                                 reinterpret_cast<libssh2_cb_generic*>(&note_disconnect));
   const auto host_keys = host_key_offer(policy);
-  const std::pair<int, const char*> methods[] = {
-      {LIBSSH2_METHOD_KEX, kKeyExchanges},    {LIBSSH2_METHOD_HOSTKEY, host_keys.c_str()},
-      {LIBSSH2_METHOD_CRYPT_CS, kCiphers},    {LIBSSH2_METHOD_CRYPT_SC, kCiphers},
-      {LIBSSH2_METHOD_MAC_CS, kMacs},         {LIBSSH2_METHOD_MAC_SC, kMacs},
-      {LIBSSH2_METHOD_SIGN_ALGO, kSignatures}};
+  using Method = std::pair<int, const char*>;
+  const std::array methods{Method{LIBSSH2_METHOD_KEX, kKeyExchanges},
+                           Method{LIBSSH2_METHOD_HOSTKEY, host_keys.c_str()},
+                           Method{LIBSSH2_METHOD_CRYPT_CS, kCiphers},
+                           Method{LIBSSH2_METHOD_CRYPT_SC, kCiphers},
+                           Method{LIBSSH2_METHOD_MAC_CS, kMacs},
+                           Method{LIBSSH2_METHOD_MAC_SC, kMacs},
+                           Method{LIBSSH2_METHOD_SIGN_ALGO, kSignatures}};
   for (const auto& [method, names] : methods) {
     if (libssh2_session_method_pref(session, method, names) != 0) {
       return Error{ErrorKind::unsupported,

@@ -140,15 +140,15 @@ Key make_key(const RsaNumbers& numbers) {
   Rsa rsa(numbers);
   if (!complete(rsa)) return nullptr;
   // Without the two half exponents OpenSSL signs four times slower.
-  const std::pair<const char*, const BIGNUM*> parameters[] = {
-      {OSSL_PKEY_PARAM_RSA_N, rsa.n.get()},
-      {OSSL_PKEY_PARAM_RSA_E, rsa.e.get()},
-      {OSSL_PKEY_PARAM_RSA_D, rsa.d.get()},
-      {OSSL_PKEY_PARAM_RSA_FACTOR1, rsa.p.get()},
-      {OSSL_PKEY_PARAM_RSA_FACTOR2, rsa.q.get()},
-      {OSSL_PKEY_PARAM_RSA_EXPONENT1, rsa.dp.get()},
-      {OSSL_PKEY_PARAM_RSA_EXPONENT2, rsa.dq.get()},
-      {OSSL_PKEY_PARAM_RSA_COEFFICIENT1, rsa.coefficient.get()}};
+  using Parameter = std::pair<const char*, const BIGNUM*>;
+  const std::array parameters{Parameter{OSSL_PKEY_PARAM_RSA_N, rsa.n.get()},
+                              Parameter{OSSL_PKEY_PARAM_RSA_E, rsa.e.get()},
+                              Parameter{OSSL_PKEY_PARAM_RSA_D, rsa.d.get()},
+                              Parameter{OSSL_PKEY_PARAM_RSA_FACTOR1, rsa.p.get()},
+                              Parameter{OSSL_PKEY_PARAM_RSA_FACTOR2, rsa.q.get()},
+                              Parameter{OSSL_PKEY_PARAM_RSA_EXPONENT1, rsa.dp.get()},
+                              Parameter{OSSL_PKEY_PARAM_RSA_EXPONENT2, rsa.dq.get()},
+                              Parameter{OSSL_PKEY_PARAM_RSA_COEFFICIENT1, rsa.coefficient.get()}};
   const Builder builder(OSSL_PARAM_BLD_new());
   for (const auto& [name, number] : parameters) {
     OSSL_PARAM_BLD_push_BN(builder.get(), name, number);
@@ -309,7 +309,7 @@ bool EvpKey::works() const {
 }
 
 std::optional<std::string> EvpKey::sign(std::string_view data, std::string_view algorithm) const {
-  const auto signature = raw_signature(key_.get(), digest_for(algorithm), data);
+  auto signature = raw_signature(key_.get(), digest_for(algorithm), data);
   if (!signature || !algorithm.starts_with("ecdsa-")) return signature;
   return ecdsa_wire(*signature);
 }

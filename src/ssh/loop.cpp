@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 
 namespace sshx::ssh {
 
@@ -99,11 +100,34 @@ SignalRelay::~SignalRelay() {
   state_->descriptor.close(ignored);
 }
 
+namespace {
+
+bool is_ignored(int number) {
+  struct sigaction current {};
+  return ::sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
+std::string signal_name(int number) {
+  const char* name = ::sigabbrev_np(number);
+  return std::string("SIG") + (name != nullptr ? name : "?");
+}
+
+}  // namespace
+
 TerminationSignals::TerminationSignals(asio::io_context& context, Cancellation& cancellation)
-    : signals_(context, SIGINT, SIGTERM, SIGHUP) {
-  signals_.async_wait([&cancellation](asio::error_code error, int number) {
+    : signals_(context), cancellation_(cancellation) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    asio::error_code ignored;
+    if (!is_ignored(number)) signals_.add(number, ignored);
+  }
+  listen();
+}
+
+void TerminationSignals::listen() {
+  signals_.async_wait([this](asio::error_code error, int number) {
     if (error) return;
-    cancellation.request(number == SIGINT ? "SIGINT" : number == SIGTERM ? "SIGTERM" : "SIGHUP");
+    cancellation_.request(signal_name(number));
+    listen();
   });
 }
 

@@ -59,6 +59,9 @@ class Cancellation {
   /// Wakes all subscribers. `reason` goes into messages ("SIGINT").
   void request(std::string reason);
   [[nodiscard]] bool requested() const noexcept { return requested_; }
+  /// Takes note of what was requested: from now on only a further request counts, such as the
+  /// second SIGINT of somebody who does not want to wait for an orderly end.
+  void acknowledge() noexcept { requested_ = false; }
   [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
   /// The error of what was cancelled: cancelled (`signal`).
   [[nodiscard]] Error error() const;
@@ -113,13 +116,17 @@ class SignalRelay {
   std::shared_ptr<State> state_;
 };
 
-/// Turns SIGINT, SIGTERM and SIGHUP into a cancellation while it lives.
+/// Turns SIGINT, SIGTERM and SIGHUP into requests of a cancellation while it lives, each time one
+/// comes. A signal that the caller had ignored (nohup, a shell's background job) stays ignored.
 class TerminationSignals {
  public:
   TerminationSignals(asio::io_context& context, Cancellation& cancellation);
 
  private:
+  void listen();
+
   asio::signal_set signals_;
+  Cancellation& cancellation_;
 };
 
 /// The loop that everything of one operation runs on, and what may stop it.
@@ -128,19 +135,23 @@ struct Runtime {
   Cancellation& cancellation;
 };
 
+/// Awaits `task` and leaves its value in `value`.
+template <class T>
+Task<void> keep_value(Task<T> task, std::optional<T>& value) {
+  value.emplace(co_await std::move(task));
+}
+
 /// Runs `task` on `context` to its end and gives back its value. An exception out of it is a bug
 /// and comes through.
 template <class T>
 T run_to_end(asio::io_context& context, Task<T> task) {
   std::optional<T> value;
   std::exception_ptr failure;
-  auto wrapped = [](Task<T> inner, std::optional<T>& out) -> Task<void> {
-    out.emplace(co_await std::move(inner));
-  };
-  asio::co_spawn(context, wrapped(std::move(task), value), [&](const std::exception_ptr& thrown) {
-    failure = thrown;
-    context.stop();
-  });
+  asio::co_spawn(context, keep_value(std::move(task), value),
+                 [&](const std::exception_ptr& thrown) {
+                   failure = thrown;
+                   context.stop();
+                 });
   context.restart();
   context.run();
   if (failure) std::rethrow_exception(failure);

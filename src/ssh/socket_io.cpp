@@ -11,8 +11,8 @@
 namespace sshx::ssh {
 namespace {
 
-constexpr std::size_t kReadBuffer = 64U * 1024U;
-constexpr std::size_t kFlushThreshold = 64U * 1024U;
+constexpr std::size_t kReadBuffer = 64UL * 1024;
+constexpr std::size_t kFlushThreshold = 64UL * 1024;
 constexpr std::size_t kGreeting = 1024;
 
 }  // namespace
@@ -50,6 +50,7 @@ bool SocketIo::fill() {
   }
   in_head_ = 0;
   in_tail_ = static_cast<std::size_t>(got);
+  last_received_ = Clock::now();
   if (greeting_.size() < kGreeting) {
     greeting_.append(in_.data(), std::min(in_tail_, kGreeting - greeting_.size()));
   }

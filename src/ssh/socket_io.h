@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/deadline.h"
+
 namespace sshx::ssh {
 
 /// The bytes between libssh2 and a socket. libssh2's own socket code loses output at a disconnect,
@@ -34,6 +36,8 @@ class SocketIo {
   [[nodiscard]] std::size_t pending() const noexcept { return out_.size() - out_head_; }
   /// The peer has ended the stream or the socket has failed, and all bytes were given to libssh2.
   [[nodiscard]] bool ended() const noexcept { return ended_ && in_head_ == in_tail_; }
+  /// When the last bytes came; when this was made, before any did.
+  [[nodiscard]] Deadline last_received() const noexcept { return last_received_; }
   /// errno of the failure that ended the stream; 0 for an orderly end.
   [[nodiscard]] int failure() const noexcept { return failure_; }
   /// The first bytes that ever came (at most 1 KiB): tells what answers when it is not SSH.
@@ -53,6 +57,7 @@ class SocketIo {
   std::size_t in_tail_ = 0;
   std::string greeting_;
   std::optional<std::string> goodbye_;
+  Deadline last_received_ = Clock::now();
   int failure_ = 0;
   bool ended_ = false;
   bool dead_ = false;
