@@ -164,6 +164,8 @@ Status place_presentation(const Operation& operation, const ParsedOptions& parse
   auto& presentation = invocation.presentation;
   presentation.json = values.value("json", false);
   presentation.quiet = values.value("quiet", false);
+  presentation.safe_output = values.value("safe_output", false);
+  presentation.die_with_parent = values.value("die_with_parent", false);
   presentation.audit = values.value("audit", presentation.audit);
   presentation.audit_db = values.value("audit_db", std::string());
   if (values.contains(kSourceFlag)) invocation.request_source = values[std::string(kSourceFlag)];

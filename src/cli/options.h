@@ -16,6 +16,8 @@ namespace sshx::cli {
 struct Presentation {
   bool json = false;
   bool quiet = false;
+  bool safe_output = false;           ///< Control bytes of a command's output made visible.
+  bool die_with_parent = false;       ///< The end of the calling process cancels.
   std::string audit = "best-effort";  ///< best-effort, required or off.
   std::string audit_db;               ///< Empty: the default store.
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/redact.h"
+#include "core/sha256.h"
 #include "core/text.h"
 #include "core/utf8.h"
 
@@ -41,6 +42,20 @@ std::string input_text(const exec::ActionSummary& action) {
   return "";
 }
 
+std::string payload_text(const exec::Payload& payload) {
+  std::string text;
+  if (payload.interpreter) {
+    text += line("script", fmt::format("{} bytes for {}, {}", payload.bytes.size(),
+                                       payload.interpreter->text(), sha256_label(payload.bytes)));
+  } else {
+    text += line("command", redact(payload.bytes));
+  }
+  if (!payload.directory.empty()) text += line("folder", payload.directory);
+  for (const auto& variable : payload.environment) text += line("variable", redact(variable));
+  if (payload.terminal) text += line("terminal", "yes; it merges stderr into stdout");
+  return text;
+}
+
 std::string milliseconds_text(long long milliseconds) {
   constexpr double kMillisecondsPerSecond = 1000;
   return fmt::format("{:g}s", static_cast<double>(milliseconds) / kMillisecondsPerSecond);
@@ -51,7 +66,7 @@ std::string milliseconds_text(long long milliseconds) {
 std::string preview_text(const exec::RunRequest& run) {
   std::string text = "Nothing was run. The plan:\n\n";
   text += line("target", target_text(run.session.target));
-  text += line("command", redact(run.action.command));
+  text += payload_text(run.action.payload);
   text += line("stdin", input_text(run.action));
   text += line("identity", identity_text(run));
   text += line("host key", trust_text(run));

@@ -1,5 +1,8 @@
 #include "cli/run_command.h"
 
+#include <sys/prctl.h>
+
+#include <csignal>
 #include <optional>
 
 #include "audit/audit_log.h"
@@ -54,6 +57,7 @@ Result<int> preview(const Invocation& invocation, Terminal& terminal) {
 exec::ExecutionResult execute(const exec::RunRequest& run, const Presentation& presentation) {
   exec::RunOptions options;
   options.output = presentation.json ? exec::OutputMode::captured : exec::OutputMode::streamed;
+  options.safe_output = presentation.safe_output;
   options.audit = audit_mode(presentation);
   std::optional<StoreSink> sink;
   if (options.audit != exec::AuditMode::off) {
@@ -75,9 +79,19 @@ void report(const exec::ExecutionResult& result, const Terminal& terminal) {
   if (result.error && !plain_exit) terminal.report(*result.error);
 }
 
+Status check_presentation(const Invocation& invocation) {
+  if (!invocation.presentation.json || !invocation.request.value("pty", false)) return {};
+  if (invocation.request.value("dry_run", false)) return {};
+  return config_error("request_conflict", "--pty and --json do not go together",
+                      "a terminal merges stderr into stdout and is for people: leave one out");
+}
+
 }  // namespace
 
 Result<int> run_run_command(const Invocation& invocation, Terminal& terminal) {
+  SSHX_CHECK(check_presentation(invocation));
+  // What the loop's own signals do is right for this one, too.
+  if (invocation.presentation.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (invocation.request.value("dry_run", false)) return preview(invocation, terminal);
   SSHX_TRY(const auto run, exec::prepare_run(invocation.request));
   const auto result = execute(run, invocation.presentation);

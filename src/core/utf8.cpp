@@ -64,10 +64,16 @@ bool is_deceptive(char32_t code) {
                      [&](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
-void append_printable(std::string& out, const Character& character, std::string_view bytes) {
+/// Whether newline and tab stay as they are.
+enum class Layout : std::uint8_t { escaped, kept };
+
+void append_printable(std::string& out, const Character& character, std::string_view bytes,
+                      Layout layout) {
   const auto code = static_cast<unsigned>(character.code);
   auto to = std::back_inserter(out);
-  if (code == '\n') {
+  if (layout == Layout::kept && (code == '\n' || code == '\t')) {
+    out += bytes;
+  } else if (code == '\n') {
     out += "\\n";
   } else if (code == '\t') {
     out += "\\t";
@@ -78,6 +84,31 @@ void append_printable(std::string& out, const Character& character, std::string_
   } else {
     out += bytes;
   }
+}
+
+void append_all(std::string& out, std::string_view text, Layout layout) {
+  while (!text.empty()) {
+    const auto character = decode(text);
+    if (character.length == 0) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}",
+                     static_cast<unsigned char>(text.front()));
+      text.remove_prefix(1);
+      continue;
+    }
+    append_printable(out, character, text.substr(0, character.length), layout);
+    text.remove_prefix(character.length);
+  }
+}
+
+/// How many bytes at the end begin a character whose rest may still come (RFC 3629 §3).
+std::size_t unfinished(std::string_view text) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0U) == 0x80) continue;
+    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -94,17 +125,23 @@ bool is_utf8(std::string_view bytes) noexcept {
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
-    const auto character = decode(text);
-    if (character.length == 0) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}",
-                     static_cast<unsigned char>(text.front()));
-      text.remove_prefix(1);
-      continue;
-    }
-    append_printable(out, character, text.substr(0, character.length));
-    text.remove_prefix(character.length);
-  }
+  append_all(out, text, Layout::escaped);
+  return out;
+}
+
+std::string PrintableStream::next(std::string_view piece) {
+  cut_ += piece;
+  const auto whole = cut_.size() - unfinished(cut_);
+  std::string out;
+  append_all(out, std::string_view(cut_).substr(0, whole), Layout::kept);
+  cut_.erase(0, whole);
+  return out;
+}
+
+std::string PrintableStream::end() {
+  std::string out;
+  append_all(out, cut_, Layout::kept);
+  cut_.clear();
   return out;
 }
 

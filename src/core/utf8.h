@@ -13,4 +13,17 @@ namespace sshx {
 /// \t.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// The same for a stream: newline and tab stay, and a character that is cut by the end of one
+/// piece is taken up by the next.
+class PrintableStream {
+ public:
+  /// What of the stream so far can be shown now.
+  [[nodiscard]] std::string next(std::string_view piece);
+  /// The rest, once nothing more comes.
+  [[nodiscard]] std::string end();
+
+ private:
+  std::string cut_;
+};
+
 }  // namespace sshx

@@ -57,13 +57,20 @@ class StreamedInput final : public ssh::InputSource {
 /// Input that is there already.
 class GivenInput final : public ssh::InputSource {
  public:
-  explicit GivenInput(std::string bytes) : bytes_(std::move(bytes)) {}
+  /// Whether the stream ends after the last byte, or stays open until the command ends.
+  enum class AfterLast : std::uint8_t { ends, stays_open };
+
+  explicit GivenInput(std::string bytes, AfterLast after_last = AfterLast::ends)
+      : bytes_(std::move(bytes)), after_last_(after_last) {}
   [[nodiscard]] std::string next(std::size_t limit) override;
-  [[nodiscard]] bool ended() const override { return given_ == bytes_.size(); }
+  [[nodiscard]] bool ended() const override {
+    return after_last_ == AfterLast::ends && given_ == bytes_.size();
+  }
   [[nodiscard]] std::optional<Error> failure() const override { return std::nullopt; }
 
  private:
   std::string bytes_;
+  AfterLast after_last_;
   std::size_t given_ = 0;
 };
 

@@ -31,27 +31,43 @@ std::string_view to_string(InputMode mode) {
 
 Json or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
 
+std::string_view kind_of(const Payload& payload) {
+  return payload.interpreter ? "script" : "command";
+}
+
+Json runner_of(const Payload& payload) {
+  return payload.interpreter ? Json(payload.interpreter->text()) : Json(nullptr);
+}
+
+Json payload_projection(const Payload& payload) {
+  return {{"kind", kind_of(payload)},      {"sha256", sha256_label(payload.bytes)},
+          {"bytes", payload.bytes.size()}, {"interpreter", runner_of(payload)},
+          {"cwd", payload.directory},      {"env", payload.environment},
+          {"pty", payload.terminal}};
+}
+
 /// What the hash is made of: meaning only. No ids, times, names for people, paths or output forms.
 Json projection(std::string_view operation, const SessionRequest& session,
                 const ActionSummary& action, const Limits& limits) {
   const auto identity = public_identity(session.identities);
   const auto& target = session.target;
-  return {
-      {"operation", operation},
-      {"semantics_version", kSemanticsVersion},
-      {"targets", Json::array({{{"address", target.address},
-                                {"port", target.port},
-                                {"user", target.user},
-                                {"via", Json::array()},
-                                {"identity_kind", identity.kind},
-                                {"identity_fingerprint", or_null(identity.fingerprint)},
-                                {"identities_only", session.identities.only},
-                                {"host_key_policy", to_string(session.trust.strictness)}}})},
-      {"trust_snapshot", session.trust.known_hosts.digest()},
-      {"payload",
-       {{"kind", action.kind}, {"sha256", action.payload_sha256}, {"bytes", action.payload_bytes}}},
-      {"stdin", {{"mode", to_string(action.input)}, {"bytes", action.stdin_bytes}}},
-      {"limits", limits_json(limits)}};
+  return {{"operation", operation},
+          {"semantics_version", kSemanticsVersion},
+          {"targets", Json::array({{{"address", target.address},
+                                    {"port", target.port},
+                                    {"user", target.user},
+                                    {"via", Json::array()},
+                                    {"identity_kind", identity.kind},
+                                    {"identity_fingerprint", or_null(identity.fingerprint)},
+                                    {"identities_only", session.identities.only},
+                                    {"host_key_policy", to_string(session.trust.strictness)}}})},
+          {"trust_snapshot", session.trust.known_hosts.digest()},
+          {"payload", payload_projection(action.payload)},
+          {"stdin",
+           {{"mode", to_string(action.input)},
+            {"bytes", action.stdin_bytes},
+            {"held", action.stdin_held}}},
+          {"limits", limits_json(limits)}};
 }
 
 std::vector<Plan::Unresolved> unresolved_parts(const SessionRequest& session,
@@ -133,23 +149,30 @@ std::string_view to_string(Risk risk) noexcept {
 }
 
 Json action_json(const ActionSummary& action) {
+  const auto& payload = action.payload;
   Json json = Json::object();
-  json["kind"] = action.kind;
+  json["kind"] = kind_of(payload);
   json["intent"] = to_string(action.intent);
-  json["command"] = redact(action.command);
-  json["script_runner"] = nullptr;
-  json["payload_sha256"] = action.payload_sha256;
-  json["payload_bytes"] = action.payload_bytes;
+  json["command"] = payload.interpreter ? Json(nullptr) : Json(redact(payload.bytes));
+  json["script_runner"] = runner_of(payload);
+  json["payload_sha256"] = sha256_label(payload.bytes);
+  json["payload_bytes"] = payload.bytes.size();
   json["stdin_bytes"] =
       action.input == InputMode::inherited ? Json(nullptr) : Json(action.stdin_bytes);
   json["uses_sudo"] = false;
+  json["cwd"] = payload.directory.empty() ? Json(nullptr) : Json(payload.directory);
+  json["env"] = Json::array();
+  for (const auto& variable : payload.environment) json["env"].push_back(redact(variable));
+  json["pty"] = payload.terminal;
   return json;
 }
 
 Json limits_json(const Limits& limits) {
   return {{"connect_timeout_ms", limits.connect_timeout_ms},
           {"timeout_ms", limits.timeout_ms},
-          {"max_output_bytes", limits.max_output_bytes}};
+          {"max_output_bytes", limits.max_output_bytes},
+          {"server_alive_interval_ms", limits.server_alive_interval_ms},
+          {"server_alive_count_max", limits.server_alive_count_max}};
 }
 
 Plan make_plan(std::string_view operation, const SessionRequest& session,

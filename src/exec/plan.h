@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "exec/payload.h"
 #include "exec/session.h"
 
 namespace sshx::exec {
@@ -26,13 +27,11 @@ enum class InputMode : std::uint8_t { empty, given, inherited };
 /// What an operation will do on its target. Of stdin not even a digest is shown, since it may be a
 /// short secret.
 struct ActionSummary {
-  std::string kind = "command";
   Intent intent = Intent::unknown;
-  std::string command;  ///< As it is sent.
-  std::string payload_sha256;
-  std::size_t payload_bytes = 0;
+  Payload payload;
   InputMode input = InputMode::empty;
   std::size_t stdin_bytes = 0;  ///< Of a given input.
+  bool stdin_held = false;      ///< It stays open until the command ends.
 };
 
 /// The effective limits, echoed in plan and result.
@@ -40,6 +39,8 @@ struct Limits {
   long long connect_timeout_ms = 0;
   long long timeout_ms = 0;
   long long max_output_bytes = 0;
+  long long server_alive_interval_ms = 0;  ///< 0: never.
+  long long server_alive_count_max = 0;
 };
 
 /// A reviewed-before-run description (sshx.plan.v1) of one request, made offline.
@@ -61,8 +62,8 @@ struct Plan {
 [[nodiscard]] Plan make_plan(std::string_view operation, const SessionRequest& session,
                              const ActionSummary& action, const Limits& limits);
 
-/// The contract's `action` object. The command is redacted there; `payload_sha256` is of its exact
-/// bytes.
+/// The contract's `action` object. The command and the variables are redacted there, a script is
+/// not in it; `payload_sha256` is of the exact bytes of either.
 [[nodiscard]] Json action_json(const ActionSummary& action);
 [[nodiscard]] Json limits_json(const Limits& limits);
 

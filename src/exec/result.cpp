@@ -48,7 +48,15 @@ std::optional<bool> executed_of(const ssh::CommandOutcome& outcome) {
 
 RemoteState remote_state_of(const ExecutionResult& result) {
   if (result.executed == false) return RemoteState::not_started;
-  return exit_seen(result.outcome) ? RemoteState::exited : RemoteState::unknown;
+  if (exit_seen(result.outcome)) return RemoteState::exited;
+  if (!result.termination) return RemoteState::unknown;
+  switch (result.termination->ending) {
+  case Ending::terminated: return RemoteState::terminated;
+  case Ending::running: return RemoteState::running;
+  case Ending::exited: return RemoteState::exited;
+  case Ending::unknown: break;
+  }
+  return RemoteState::unknown;
 }
 
 std::string place(const ExecutionResult& result) {
@@ -180,6 +188,8 @@ std::string_view to_string(RemoteState state) noexcept {
   switch (state) {
   case RemoteState::not_started: return "not_started";
   case RemoteState::exited: return "exited";
+  case RemoteState::terminated: return "terminated";
+  case RemoteState::running: return "running";
   case RemoteState::unknown: return "unknown";
   }
   return "";
@@ -222,6 +232,11 @@ void finalise(ExecutionResult& result) {
   result.completion = completion_of(result);
   result.remote_state = remote_state_of(result);
   if (result.outcome.output_left_open) result.warnings.emplace_back("output still open");
+  if (result.termination && !result.termination->reason.empty()) {
+    const bool unknown = result.remote_state == RemoteState::unknown;
+    result.warnings.push_back((unknown ? "it may still run: " : "it still runs: ") +
+                              result.termination->reason);
+  }
   result.fingerprint = fingerprint_of(result);
 }
 

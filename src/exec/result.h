@@ -11,6 +11,7 @@
 #include "exec/output_capture.h"
 #include "exec/plan.h"
 #include "exec/target.h"
+#include "exec/termination.h"
 #include "ssh/channel.h"
 
 namespace sshx::exec {
@@ -25,7 +26,7 @@ enum class Completion : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Completion completion) noexcept;
 
-enum class RemoteState : std::uint8_t { not_started, exited, unknown };
+enum class RemoteState : std::uint8_t { not_started, exited, terminated, running, unknown };
 [[nodiscard]] std::string_view to_string(RemoteState state) noexcept;
 
 enum class AuditStatus : std::uint8_t { written, failed, disabled };
@@ -53,6 +54,8 @@ struct ExecutionResult {
   std::vector<std::string> effects;
 
   ssh::CommandOutcome outcome;
+  /// Set when the command was stopped before its own end.
+  std::optional<Termination> termination;
   ssh::Observations observed;
   std::optional<Error> error;
   std::vector<std::string> warnings;

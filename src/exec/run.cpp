@@ -1,104 +1,22 @@
 #include "exec/run.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cmath>
+#include <csignal>
 
-#include "core/file.h"
 #include "core/identifier.h"
-#include "core/paths.h"
-#include "core/redact.h"
-#include "core/sha256.h"
 #include "exec/audit_record.h"
 #include "exec/local_streams.h"
+#include "exec/local_terminal.h"
+#include "exec/safe_output.h"
 
 namespace sshx::exec {
 namespace {
 
 constexpr std::string_view kOperation = "run";
-/// libssh2 sends a command in one packet of at most 35,000 bytes.
-constexpr std::size_t kLongestCommand = 32000;
 /// How long a reader that has stalled is waited for once the command is over and the run failed
 /// anyway.
 constexpr double kStalledReaderSeconds = 1;
-
-long long milliseconds(double seconds) { return std::llround(seconds * 1000); }
-
-Result<std::string> given_input(const Json& request, std::size_t limit) {
-  if (request.contains("stdin")) return request["stdin"].get<std::string>();
-  if (request.contains("stdin_base64")) {
-    auto bytes = from_base64(request["stdin_base64"].get<std::string>());
-    if (!bytes) bytes.error().message = "stdin_base64 is " + bytes.error().message;
-    return bytes;
-  }
-  SSHX_TRY(const auto path, expand_home(request["stdin_file"].get<std::string>()));
-  return read_file(path, limit);
-}
-
-Status prepare_input(const Json& request, RunRequest& run) {
-  int sources = request.value("stdin_inherit", false) ? 1 : 0;
-  for (const auto* name : {"stdin", "stdin_base64", "stdin_file"})
-    sources += request.contains(name) ? 1 : 0;
-  if (sources > 1) {
-    return config_error("request_conflict", "stdin is given more than once",
-                        "use one of --stdin, --stdin-file, stdin and stdin_base64");
-  }
-  if (sources == 0) return {};
-  if (request.value("stdin_inherit", false)) {
-    run.action.input = InputMode::inherited;
-    return {};
-  }
-  const auto limit = request["max_payload_bytes"].get<std::size_t>();
-  auto input = given_input(request, limit);
-  const bool too_large = input ? input->size() > limit : input.error().code == "too_large";
-  if (too_large) {
-    return config_error("payload_too_large", fmt::format("stdin has more than {} bytes", limit),
-                        "raise --max-payload-bytes, or pass it on as it comes with --stdin");
-  }
-  if (!input) return std::move(input).error();
-  run.input = std::move(*input);
-  run.action.input = InputMode::given;
-  run.action.stdin_bytes = run.input.size();
-  return {};
-}
-
-Intent intent_of(const Json& request) {
-  const auto word = request.value("intent", std::string());
-  if (word == "read") return Intent::read;
-  return word == "change" ? Intent::change : Intent::unknown;
-}
-
-Status prepare_action(const Json& request, RunRequest& run) {
-  const auto command = request.value("command", std::string());
-  if (command.empty()) {
-    return config_error("required", "no command is given",
-                        "put it after --, as in: sshx run --target NAME -- uptime");
-  }
-  if (command.size() > kLongestCommand) {
-    return config_error(
-        "range",
-        fmt::format("command has {} bytes; at most {} can be sent", command.size(),
-                    kLongestCommand),
-        "copy a script to the host, or give it as stdin to a shell: --stdin-file FILE -- sh -s");
-  }
-  run.action.intent = intent_of(request);
-  run.action.command = command;
-  run.action.payload_sha256 = sha256_label(command);
-  run.action.payload_bytes = command.size();
-  return prepare_input(request, run);
-}
-
-/// The request as a document may repeat it: without secrets typed into the command, and without
-/// stdin, which the plan tells by its length.
-Json shown_request(const Json& request) {
-  Json shown = request;
-  if (shown.contains("command")) shown["command"] = redact(request["command"].get<std::string>());
-  for (const auto* name : {"stdin", "stdin_base64"}) {
-    if (shown.contains(name)) shown[name] = kRedacted;
-  }
-  return shown;
-}
 
 ExecutionResult planned_result(const RunRequest& run) {
   ExecutionResult result;
@@ -113,7 +31,7 @@ ExecutionResult planned_result(const RunRequest& run) {
   result.plan_hash = run.plan.hash;
   result.risk = run.plan.risk;
   result.effects = run.plan.effects;
-  result.warnings = run.session.trust.known_hosts.warnings();
+  result.warnings = run.notes;
   return result;
 }
 
@@ -127,9 +45,37 @@ Error at_phase(Error error, const ssh::Observations& observed) {
 
 std::unique_ptr<ssh::InputSource> make_input(const RunRequest& run,
                                              const std::shared_ptr<ssh::ThreadSignal>& changed) {
+  const auto& payload = run.action.payload;
   if (run.action.input == InputMode::inherited)
     return std::make_unique<StreamedInput>(STDIN_FILENO, changed);
-  return std::make_unique<GivenInput>(run.input);
+  const auto after_last =
+      run.action.stdin_held ? GivenInput::AfterLast::stays_open : GivenInput::AfterLast::ends;
+  return std::make_unique<GivenInput>(payload.interpreter ? payload.bytes : run.input, after_last);
+}
+
+/// Whether something was started whose end was not seen.
+bool is_left_running(const ssh::CommandOutcome& outcome) {
+  const bool lost = outcome.stopped && outcome.stopped->kind == ErrorKind::connection_lost;
+  const bool started = outcome.request == ssh::Acknowledgement::awaited ||
+                       outcome.request == ssh::Acknowledgement::success;
+  const bool ended = outcome.exit_status || outcome.exit_signal || outcome.closed;
+  return outcome.stopped && started && !lost && !ended;
+}
+
+/// The remote terminal in the local one, while this lives.
+struct TerminalBridge {
+  LocalTerminal local;
+  std::optional<ssh::SignalWatch> resized;
+};
+
+ssh::Task<Status> open_terminal(ssh::Runtime runtime, ssh::Channel& channel, Deadline deadline,
+                                std::optional<TerminalBridge>& bridge) {
+  bridge.emplace();
+  SSHX_CO_CHECK(
+      co_await channel.request_terminal(LocalTerminal::type(), bridge->local.size(), deadline));
+  auto resize = [&channel, &bridge] { channel.resize_terminal(bridge->local.size()); };
+  bridge->resized.emplace(runtime.context, SIGWINCH, std::move(resize));
+  co_return Status();
 }
 
 /// Connection and command; fills in what is seen.
@@ -140,8 +86,19 @@ ssh::Task<Status> carry_out(ssh::Runtime runtime, const RunRequest& run,
                                           result.warnings);
   if (!connection) co_return at_phase(std::move(connection).error(), result.observed);
   SSHX_CO_TRY(auto channel, co_await ssh::Channel::open(*connection, connect_deadline));
+  connection->watch(run.liveness);
+  std::optional<TerminalBridge> bridge;
+  if (run.action.payload.terminal) {
+    SSHX_CO_CHECK(co_await open_terminal(runtime, channel, connect_deadline, bridge));
+  }
   const auto started = Clock::now();
-  result.outcome = co_await channel.run(run.action.command, streams, after(run.timeout_seconds));
+  const auto command = exec_request(run.action.payload);
+  result.outcome = co_await channel.run(command, streams, after(run.timeout_seconds));
+  if (is_left_running(result.outcome)) {
+    result.termination = co_await terminate(runtime, *connection, channel, run.session.target.user,
+                                            run.second_channel);
+    result.outcome.request = channel.acknowledgement();
+  }
   result.observed.exec_ms = milliseconds_between(started, Clock::now());
   connection->disconnect();
   co_return Status();
@@ -163,13 +120,16 @@ ssh::Task<Status> run_captured(ssh::Runtime runtime, const RunRequest& run,
   co_return status;
 }
 
-ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run,
+ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run, bool safely,
                                std::shared_ptr<ssh::ThreadSignal> changed,
                                ExecutionResult& result) {
   const auto input = make_input(run, changed);
   StreamedOutput output(STDOUT_FILENO, STDERR_FILENO, changed);
-  const ssh::CommandStreams streams{*input, output, changed};
+  SafeOutput safe(output);
+  ssh::OutputReceiver& receiver = safely ? static_cast<ssh::OutputReceiver&>(safe) : output;
+  const ssh::CommandStreams streams{*input, receiver, changed};
   auto status = co_await carry_out(runtime, run, streams, result);
+  safe.finish();
   const bool ended_well = status && !result.outcome.stopped;
   const auto until = ended_well ? kNoDeadline : after(kStalledReaderSeconds);
   co_await output.drain(runtime, until);
@@ -180,11 +140,12 @@ ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run,
   co_return status;
 }
 
-Status run_on_loop(const RunRequest& run, OutputMode mode, ExecutionResult& result) {
+Status run_on_loop(const RunRequest& run, const RunOptions& options, ExecutionResult& result) {
   SSHX_TRY(const auto changed, ssh::ThreadSignal::make());
   return ssh::run_cancellable([&](ssh::Runtime runtime) {
-    return mode == OutputMode::captured ? run_captured(runtime, run, changed, result)
-                                        : run_streamed(runtime, run, changed, result);
+    return options.output == OutputMode::captured
+               ? run_captured(runtime, run, changed, result)
+               : run_streamed(runtime, run, options.safe_output, changed, result);
   });
 }
 
@@ -208,42 +169,6 @@ void keep_finished(ExecutionResult& result, const RunOptions& options) {
 
 }  // namespace
 
-Result<RunRequest> prepare_run(const Json& request) {
-  RunRequest run;
-  run.request = request;
-  SSHX_CHECK(prepare_action(request, run));
-  SSHX_TRY(run.session, plan_session(request));
-  run.timeout_seconds = request["timeout_seconds"].get<double>();
-  run.limits = {milliseconds(run.session.connect_timeout_seconds),
-                milliseconds(run.timeout_seconds), request["max_output_bytes"].get<long long>()};
-  run.plan = make_plan(kOperation, run.session, run.action, run.limits);
-  return run;
-}
-
-Json preview_document(const RunRequest& run) {
-  return {{"schema_version", "sshx.request.v1"},
-          {"valid", true},
-          {"operation", kOperation},
-          {"request", shown_request(run.request)},
-          {"targets", Json::array({target_json(run.session.target)})},
-          {"plan", run.plan.document},
-          {"notes", run.session.trust.known_hosts.warnings()},
-          {"error", nullptr},
-          {"error_kind", nullptr}};
-}
-
-Json invalid_preview_document(const Json& request, const Error& error) {
-  return {{"schema_version", "sshx.request.v1"},
-          {"valid", false},
-          {"operation", kOperation},
-          {"request", shown_request(request)},
-          {"targets", Json::array()},
-          {"plan", nullptr},
-          {"notes", Json::array()},
-          {"error", error_json(&error, kNothingRan)},
-          {"error_kind", to_string(error.kind)}};
-}
-
 ExecutionResult execute_run(const RunRequest& run, const RunOptions& options) {
   auto result = planned_result(run);
   const auto audit_failure = keep_started(result, options);
@@ -255,7 +180,7 @@ ExecutionResult execute_run(const RunRequest& run, const RunOptions& options) {
     result.error->at = Phase::admission;
   } else {
     if (audit_failure) result.warnings.push_back("no evidence is kept: " + audit_failure->message);
-    auto status = run_on_loop(run, options.output, result);
+    auto status = run_on_loop(run, options, result);
     if (!status) result.error = std::move(status).error();
   }
   result.duration_ms = milliseconds_between(result.identity.started_clock, Clock::now());

@@ -18,8 +18,10 @@ constexpr unsigned kWindow = 4U << 20U;
 constexpr unsigned kPacket = 32768;
 constexpr std::size_t kReadSize = 64UL * 1024;
 constexpr std::size_t kReadsPerTurn = 16;
+constexpr std::size_t kLastTurns = 16;
 constexpr std::size_t kInputChunk = 32000;
 constexpr std::size_t kSendQueueLimit = 256UL * 1024;
+constexpr bool kSignalsAreAnswered = SSHX_PATCHED_LIBSSH2 == 1;
 /// How long output may stay silent after the command's own end before it counts as held by
 /// something else.
 constexpr std::chrono::milliseconds kOpenOutputGrace{1000};
@@ -30,33 +32,39 @@ Error interrupted(const Connection::State& state, Interruption why, Error at_dea
   return at_deadline;
 }
 
-/// Carries one command's streams; lives as long as Channel::run does.
+}  // namespace
+
+/// One command's request and streams; what run() left behind when it was stopped, the calls after
+/// it go on with.
 class CommandRun {
  public:
-  CommandRun(Connection::State& state, LIBSSH2_CHANNEL* channel, CommandStreams& streams)
-      : state_(state), channel_(channel), streams_(streams), buffer_(kReadSize, '\0') {}
+  CommandRun(Connection::State& state, LIBSSH2_CHANNEL* channel, std::string command,
+             CommandStreams streams)
+      : state_(state), channel_(channel), command_(std::move(command)),
+        streams_(std::move(streams)), buffer_(kReadSize, '\0') {}
 
-  Task<void> start(const std::string& command, Deadline deadline);
+  Task<void> start(Deadline deadline);
   Task<void> carry(Deadline deadline);
-  [[nodiscard]] bool acknowledged() const { return outcome_.request == Acknowledgement::success; }
-  CommandOutcome take_outcome() { return std::move(outcome_); }
+  bool read_output();
+  void note_exit();
+  [[nodiscard]] Acknowledgement request() const { return outcome_.request; }
+  [[nodiscard]] bool exit_known() const { return outcome_.exit_status || outcome_.exit_signal; }
+  [[nodiscard]] const CommandOutcome& outcome() const { return outcome_; }
 
  private:
   bool read_stream(OutputStream stream);
-  bool read_output();
   bool write_input();
   bool send_chunk();
   void send_end_of_input();
-  void note_exit();
   [[nodiscard]] bool finished();
   [[nodiscard]] std::optional<Error> local_failure() const;
-  [[nodiscard]] bool exit_known() const { return outcome_.exit_status || outcome_.exit_signal; }
   [[nodiscard]] Deadline next_look(Deadline deadline) const;
   Task<bool> wait(Deadline deadline);
 
   Connection::State& state_;
   LIBSSH2_CHANNEL* channel_;
-  CommandStreams& streams_;
+  std::string command_;
+  CommandStreams streams_;
   CommandOutcome outcome_;
   std::string buffer_;
   std::string unsent_;
@@ -66,17 +74,21 @@ class CommandRun {
   bool lost_ = false;
 };
 
+namespace {
+
 Error command_timeout(const Connection::State& state) {
   return {ErrorKind::timeout, "command",
           fmt::format("the command on {} did not end within its timeout", state.peer_text()),
-          "raise --timeout, or look on the host whether it still runs"};
+          "raise --timeout"};
 }
 
-Task<void> CommandRun::start(const std::string& command, Deadline deadline) {
+}  // namespace
+
+Task<void> CommandRun::start(Deadline deadline) {
   auto step = [&] {
     outcome_.request = Acknowledgement::awaited;
-    return libssh2_channel_process_startup(channel_, "exec", 4, command.data(),
-                                           static_cast<unsigned>(command.size()));
+    return libssh2_channel_process_startup(channel_, "exec", 4, command_.data(),
+                                           static_cast<unsigned>(command_.size()));
   };
   const auto outcome = co_await state_.drive(step, deadline);
   if (outcome.interruption != Interruption::none) {
@@ -224,8 +236,6 @@ Task<void> CommandRun::carry(Deadline deadline) {
   }
 }
 
-}  // namespace
-
 Channel::Channel(std::shared_ptr<Connection::State> state, void* channel)
     : state_(std::move(state)), channel_(channel) {}
 
@@ -254,13 +264,75 @@ Task<Result<Channel>> Channel::open(Connection& connection, Deadline deadline) {
   co_return Channel(state.shared_from_this(), channel);
 }
 
+namespace {
+
+LIBSSH2_CHANNEL* native(void* channel) { return static_cast<LIBSSH2_CHANNEL*>(channel); }
+
+}  // namespace
+
+Task<Status> Channel::request_terminal(std::string type, TerminalSize size, Deadline deadline) {
+  auto step = [&] {
+    return libssh2_channel_request_pty_ex(
+        native(channel_), type.data(), static_cast<unsigned>(type.size()), nullptr, 0,
+        static_cast<int>(size.columns), static_cast<int>(size.rows), 0, 0);
+  };
+  const auto outcome = co_await state_->drive(step, deadline);
+  if (outcome.interruption != Interruption::none) {
+    const Error late{
+        ErrorKind::connect, "timeout",
+        fmt::format("{} gave no terminal within the connect timeout", state_->peer_text()),
+        "raise --connect-timeout", Phase::execute};
+    co_return interrupted(*state_, outcome.interruption, late);
+  }
+  if (outcome.code != 0) {
+    co_return Error{ErrorKind::protocol, "pty_refused",
+                    fmt::format("{} gave no terminal", state_->peer_text()),
+                    "the key or the server may forbid it (no-pty, PermitTTY)", Phase::execute};
+  }
+  co_return Status();
+}
+
+void Channel::resize_terminal(TerminalSize size) {
+  libssh2_channel_request_pty_size_ex(native(channel_), static_cast<int>(size.columns),
+                                      static_cast<int>(size.rows), 0, 0);
+}
+
 Task<CommandOutcome> Channel::run(std::string command, CommandStreams streams, Deadline deadline) {
   std::optional<SignalRelay> relay;
   if (streams.changed) relay.emplace(state_->runtime.context, streams.changed, state_->wakeup);
-  CommandRun run(*state_, static_cast<LIBSSH2_CHANNEL*>(channel_), streams);
-  co_await run.start(command, deadline);
-  if (run.acknowledged()) co_await run.carry(deadline);
-  co_return run.take_outcome();
+  run_ = std::make_shared<CommandRun>(*state_, native(channel_), std::move(command),
+                                      std::move(streams));
+  co_await run_->start(deadline);
+  if (run_->request() == Acknowledgement::success) co_await run_->carry(deadline);
+  co_return run_->outcome();
+}
+
+Task<Acknowledgement> Channel::await_acknowledgement(Deadline deadline) {
+  if (run_->request() == Acknowledgement::awaited) co_await run_->start(deadline);
+  co_return run_->request();
+}
+
+Acknowledgement Channel::acknowledgement() const { return run_->request(); }
+
+Task<SignalAnswer> Channel::signal(std::string name, Deadline deadline) {
+  auto step = [&] { return libssh2_channel_signal_ex(native(channel_), name.data(), name.size()); };
+  const auto outcome = co_await state_->drive(step, deadline);
+  if (outcome.interruption != Interruption::none) co_return SignalAnswer::none;
+  if (outcome.code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) co_return SignalAnswer::refused;
+  if (outcome.code == LIBSSH2_ERROR_CHANNEL_CLOSED) co_return SignalAnswer::closed;
+  // Without patches/libssh2/0002 the library says 0 of every signal, delivered or not.
+  co_return kSignalsAreAnswered&& outcome.code == 0 ? SignalAnswer::accepted : SignalAnswer::none;
+}
+
+void Channel::take_remaining_output() {
+  // Bounded, since a command that still runs may print faster than it is read.
+  bool more = true;
+  for (std::size_t turn = 0; more && turn < kLastTurns; ++turn) more = run_->read_output();
+}
+
+bool Channel::exit_seen() {
+  run_->note_exit();
+  return run_->exit_known();
 }
 
 }  // namespace sshx::ssh

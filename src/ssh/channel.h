@@ -65,23 +65,61 @@ struct CommandOutcome {
   std::optional<Error> stopped;
 };
 
-/// A session channel (RFC 4254 §6.1).
+/// A pseudo-terminal's measures (RFC 4254 §6.2), in characters.
+struct TerminalSize {
+  unsigned columns = 80;
+  unsigned rows = 24;
+};
+
+/// What came back for a signal request. RFC 4254 §6.9 asks for none, but OpenSSH answers when
+/// asked: it refuses for root logins and for forced commands.
+enum class SignalAnswer : std::uint8_t {
+  accepted,
+  refused,
+  closed,  ///< The channel had ended already.
+  none,    ///< Nothing came in time, or the library cannot wait for it.
+};
+
+class CommandRun;
+
+/// A session channel (RFC 4254 §6.1). Its requests are made one at a time in the whole session.
 class Channel {
  public:
   /// Waits until `deadline`. Returns: protocol (`channel`), connect (`timeout`), connection_lost,
   /// cancelled.
   [[nodiscard]] static Task<Result<Channel>> open(Connection& connection, Deadline deadline);
 
+  /// Asks for a pseudo-terminal (RFC 4254 §6.2), which merges stderr into stdout. `type` is TERM,
+  /// such as "xterm". Waits until `deadline`. Returns: protocol (`pty_refused`), connect
+  /// (`timeout`), connection_lost, cancelled.
+  [[nodiscard]] Task<Status> request_terminal(std::string type, TerminalSize size,
+                                              Deadline deadline);
+  /// Tells the server the terminal's new size (RFC 4254 §6.7). Does not wait.
+  void resize_terminal(TerminalSize size);
+
   /// Sends `command` to the account's login shell and carries its streams until the channel ends,
-  /// `deadline` passes or the caller cancels. Once per channel. Failures are in the outcome:
-  /// timeout (`command`), cancelled, connection_lost, protocol (`exec_refused`), local_io.
+  /// `deadline` passes or the caller cancels. Once per channel; what `streams` refers to must
+  /// outlive the channel. Failures are in the outcome: timeout (`command`), cancelled,
+  /// connection_lost, protocol (`exec_refused`), local_io.
   [[nodiscard]] Task<CommandOutcome> run(std::string command, CommandStreams streams,
                                          Deadline deadline);
+
+  /// After run() was stopped while the answer to the exec request was awaited: waits on for it.
+  [[nodiscard]] Task<Acknowledgement> await_acknowledgement(Deadline deadline);
+  /// What came back for run()'s exec request so far.
+  [[nodiscard]] Acknowledgement acknowledgement() const;
+  /// Signals what the channel runs; `name` without SIG (RFC 4254 §6.9). Waits for the answer.
+  [[nodiscard]] Task<SignalAnswer> signal(std::string name, Deadline deadline);
+  /// After run() was stopped: hands over the output that has come since, without waiting.
+  void take_remaining_output();
+  /// After run() was stopped: whether the command's end has been seen since.
+  [[nodiscard]] bool exit_seen();
 
  private:
   Channel(std::shared_ptr<Connection::State> state, void* channel);
   std::shared_ptr<Connection::State> state_;
   void* channel_;
+  std::shared_ptr<CommandRun> run_;
 };
 
 }  // namespace sshx::ssh

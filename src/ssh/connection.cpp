@@ -32,6 +32,8 @@ constexpr const char* kSignatures = "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-
 // libssh2 gives up on a reply after 60 s of its own; our deadlines are the ones that count.
 constexpr long kLibraryReadTimeoutSeconds = 365L * 24 * 3600;
 
+constexpr unsigned kLibraryProbeSeconds = 1;
+
 Error connect_error(std::string code, std::string message, std::string hint) {
   return {ErrorKind::connect, std::move(code), std::move(message), std::move(hint)};
 }
@@ -133,6 +135,15 @@ void note_disconnect(LIBSSH2_SESSION*, int, const char* message, int length, con
   static_cast<SocketIo*>(*abstract)->note_disconnect(words);
 }
 
+/// libssh2's callback for SSH_MSG_DEBUG (RFC 4253 §11.3). OpenSSH tells a login's options there:
+/// "FILE:LINE: key options: command agent-forwarding ...".
+// NOLINTNEXTLINE(readability-function-size): the parameters are libssh2's.
+void note_debug(LIBSSH2_SESSION*, int, const char* message, int length, const char*, int,
+                void** abstract) {
+  const std::string_view words(message, static_cast<std::size_t>(std::max(length, 0)));
+  static_cast<SocketIo*>(*abstract)->note_debug(words);
+}
+
 Status configure(Connection::State& state, const HostKeyPolicy& policy) {
   state.session.reset(libssh2_session_init_ex(nullptr, nullptr, nullptr, &state.io));
   if (!state.session) return Error{ErrorKind::internal, "memory", "libssh2 made no session", {}};
@@ -146,6 +157,8 @@ Status configure(Connection::State& state, const HostKeyPolicy& policy) {
                                 reinterpret_cast<libssh2_cb_generic*>(&SocketIo::receive));
   libssh2_session_callback_set2(session, LIBSSH2_CALLBACK_DISCONNECT,
                                 reinterpret_cast<libssh2_cb_generic*>(&note_disconnect));
+  libssh2_session_callback_set2(session, LIBSSH2_CALLBACK_DEBUG,
+                                reinterpret_cast<libssh2_cb_generic*>(&note_debug));
   const auto host_keys = host_key_offer(policy);
   using Method = std::pair<int, const char*>;
   const std::array methods{Method{LIBSSH2_METHOD_KEX, kKeyExchanges},
@@ -255,6 +268,15 @@ Connection::~Connection() {
   asio::error_code ignored;
   state_->socket.close(ignored);
 }
+
+void Connection::watch(LivenessLimits limits) {
+  // The library counts whole seconds and asks no more often than every other one.
+  libssh2_keepalive_config(state_->session.get(), 1, kLibraryProbeSeconds);
+  state_->liveness.emplace(limits);
+  state_->liveness->heard(Clock::now());
+}
+
+bool Connection::forced_command() const noexcept { return state_->io.forced_command(); }
 
 void Connection::disconnect() {
   libssh2_session_disconnect(state_->session.get(), "done");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/public_key.h"
+#include "ssh/liveness.h"
 #include "ssh/loop.h"
 
 namespace sshx::ssh {
@@ -59,6 +60,14 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
+
+  /// Logged in: from now on a silent peer is asked whether it is there, and given up after
+  /// `limits`.
+  void watch(LivenessLimits limits);
+  /// Whether the server announced that it runs a command of its own whatever is asked for (an
+  /// authorized_keys or certificate option). OpenSSH says so in SSH_MSG_DEBUG (RFC 4253 §11.3);
+  /// a ForceCommand in sshd_config it does not announce.
+  [[nodiscard]] bool forced_command() const noexcept;
 
   /// Says goodbye (RFC 4253 §11.1) if the socket takes it at once, then closes.
   void disconnect();

@@ -123,6 +123,19 @@ TerminationSignals::TerminationSignals(asio::io_context& context, Cancellation& 
   listen();
 }
 
+SignalWatch::SignalWatch(asio::io_context& context, int number, std::function<void()> action)
+    : signals_(context, number), action_(std::move(action)) {
+  listen();
+}
+
+void SignalWatch::listen() {
+  signals_.async_wait([this](asio::error_code error, int) {
+    if (error) return;
+    action_();
+    listen();
+  });
+}
+
 void TerminationSignals::listen() {
   signals_.async_wait([this](asio::error_code error, int number) {
     if (error) return;

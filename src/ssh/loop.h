@@ -20,6 +20,7 @@
 #include <asio/use_awaitable.hpp>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,6 +128,18 @@ class TerminationSignals {
 
   asio::signal_set signals_;
   Cancellation& cancellation_;
+};
+
+/// Calls `action` on the loop each time signal `number` comes, while this lives.
+class SignalWatch {
+ public:
+  SignalWatch(asio::io_context& context, int number, std::function<void()> action);
+
+ private:
+  void listen();
+
+  asio::signal_set signals_;
+  std::function<void()> action_;
 };
 
 /// The loop that everything of one operation runs on, and what may stop it.

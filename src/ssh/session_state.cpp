@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "core/text.h"
@@ -38,15 +39,31 @@ void Connection::State::arm_write() {
 
 Task<void> Connection::State::yield() { co_await asio::post(runtime.context, asio::use_awaitable); }
 
+bool Connection::State::is_silent(Reading reading) {
+  if (!liveness) return false;
+  // While our own reader is full nothing is read, so nothing can be heard.
+  liveness->heard(reading == Reading::paused ? Clock::now() : io.last_received());
+  const auto silence = liveness->judge(Clock::now());
+  if (silence == Silence::too_long) silent_ = true;
+  if (silence != Silence::probe_due) return silent_;
+  int next_seconds = 0;
+  libssh2_keepalive_send(session.get(), &next_seconds);
+  liveness->probed();
+  return false;
+}
+
 Task<Interruption> Connection::State::wait(Deadline deadline, Reading reading) {
+  const bool silent = is_silent(reading);
   io.flush();
+  if (silent) co_return Interruption::lost;
   if (io.ended()) co_return Interruption::lost;
   if (runtime.cancellation.requested()) co_return Interruption::cancelled;
   if (passed(deadline)) co_return Interruption::deadline;
   if (reading == Reading::wanted) arm_read();
   arm_write();
   const Cancellation::Subscription subscription(runtime.cancellation, wakeup);
-  co_await wakeup.wait_until(deadline);
+  const auto look = liveness ? std::min(deadline, liveness->next_look()) : deadline;
+  co_await wakeup.wait_until(look);
   co_return Interruption::none;
 }
 
@@ -55,6 +72,12 @@ std::string Connection::State::peer_text() const {
 }
 
 Error Connection::State::lost_error() const {
+  if (silent_) {
+    return {ErrorKind::connection_lost, "silent",
+            fmt::format("{} no longer answers: nothing came for {} s, to probes neither",
+                        peer_text(), milliseconds_between(io.last_received(), Clock::now()) / 1000),
+            "the host or the network went away, or raise --server-alive-interval"};
+  }
   if (io.goodbye()) {
     return {ErrorKind::connection_lost,
             "closed",

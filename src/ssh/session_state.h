@@ -7,6 +7,7 @@
 
 #include "ssh/connection.h"
 #include "ssh/libssh2.h"
+#include "ssh/liveness.h"
 #include "ssh/socket_io.h"
 
 namespace sshx::ssh {
@@ -29,7 +30,7 @@ struct Connection::State : std::enable_shared_from_this<Connection::State> {
   State& operator=(const State&) = delete;
 
   /// Sleeps until the socket or a notification brings something new, and flushes what is queued.
-  /// `none` means: try again.
+  /// `none` means: try again. Asks a silent peer whether it is there, where `liveness` is set.
   Task<Interruption> wait(Deadline deadline, Reading reading = Reading::wanted);
 
   /// Lets timers, signals and other coroutines run once, for loops that never have to wait.
@@ -47,7 +48,7 @@ struct Connection::State : std::enable_shared_from_this<Connection::State> {
     }
   }
 
-  /// The error of a lost connection: connection_lost (`closed`, `reset`).
+  /// The error of a lost connection: connection_lost (`closed`, `reset`, `silent`).
   [[nodiscard]] Error lost_error() const;
   [[nodiscard]] std::string peer_text() const;
 
@@ -57,13 +58,18 @@ struct Connection::State : std::enable_shared_from_this<Connection::State> {
   SocketIo io;
   Wakeup wakeup;
   SessionPointer session;
+  /// Set once logged in: before that the connect deadline ends every wait.
+  std::optional<Liveness> liveness;
 
  private:
+  /// Whether the peer has been silent for too long; sends a probe when one is due.
+  bool is_silent(Reading reading);
   void arm_read();
   void arm_write();
 
   bool read_armed_ = false;
   bool write_armed_ = false;
+  bool silent_ = false;
 };
 
 }  // namespace sshx::ssh

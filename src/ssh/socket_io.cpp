@@ -40,6 +40,14 @@ ssize_t SocketIo::receive(int, void* bytes, std::size_t count, int, void** abstr
   return static_cast<ssize_t>(taken);
 }
 
+void SocketIo::note_debug(std::string_view words) {
+  constexpr std::string_view kOptions = "key options:";
+  const auto at = words.find(kOptions);
+  if (at == std::string_view::npos) return;
+  const std::string options(words.substr(at + kOptions.size()));
+  if ((options + " ").find(" command ") != std::string::npos) forced_command_ = true;
+}
+
 bool SocketIo::fill() {
   const auto got = ::recv(descriptor_, in_.data(), in_.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;

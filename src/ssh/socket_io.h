@@ -44,6 +44,9 @@ class SocketIo {
   [[nodiscard]] std::string_view greeting() const noexcept { return greeting_; }
   /// The server said goodbye (RFC 4253 §11.1), in these words of its own.
   void note_disconnect(std::string_view words) { goodbye_ = words; }
+  /// The server sent a debug message (RFC 4253 §11.3): OpenSSH lists a key's options in one.
+  void note_debug(std::string_view words);
+  [[nodiscard]] bool forced_command() const noexcept { return forced_command_; }
   [[nodiscard]] const std::optional<std::string>& goodbye() const noexcept { return goodbye_; }
 
  private:
@@ -61,6 +64,7 @@ class SocketIo {
   int failure_ = 0;
   bool ended_ = false;
   bool dead_ = false;
+  bool forced_command_ = false;
 };
 
 }  // namespace sshx::ssh

@@ -34,9 +34,7 @@ inline exec::Target web_target() {
 
 inline exec::ActionSummary command_action(const std::string& command) {
   exec::ActionSummary action;
-  action.command = command;
-  action.payload_sha256 = sha256_label(command);
-  action.payload_bytes = command.size();
+  action.payload.bytes = command;
   return action;
 }
 

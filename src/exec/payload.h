@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "core/result.h"
+
+namespace sshx::exec {
+
+/// The program that reads a script, with the options its "#!" line gives it.
+struct Interpreter {
+  std::string program;  ///< "bash", or a path as the "#!" line has it.
+  std::vector<std::string> options;
+
+  /// "/bin/bash -e"
+  [[nodiscard]] std::string text() const;
+};
+
+/// What a run makes the host do: a command for the account's login shell, or a script for an
+/// interpreter, in a folder and with variables if wanted.
+struct Payload {
+  std::string bytes;                       ///< The command, or the script exactly as it was given.
+  std::optional<Interpreter> interpreter;  ///< For a script.
+  std::string directory;                   ///< Empty: where the login shell starts.
+  std::vector<std::string> environment;    ///< "NAME=value"
+  bool terminal = false;                   ///< With a pseudo-terminal (RFC 4254 §6.2).
+};
+
+/// The interpreter of a script: `shell` if it is not empty, else what its "#!" line names, else sh.
+/// Only sh, bash, zsh, dash, ksh and ash read a script from a stream as this needs it.
+/// Returns: config (`interpreter`).
+[[nodiscard]] Result<Interpreter> choose_interpreter(std::string_view script,
+                                                     const std::string& shell);
+
+/// What of `request` makes the payload; a script file is read, at most `limit` bytes.
+/// Returns: config (`required`, `request_conflict`, `range`, `interpreter`, `environment`,
+/// `directory`, `payload_too_large`, `base64`), local_io.
+[[nodiscard]] Result<Payload> read_payload(const Json& request, std::size_t limit);
+
+/// The text of the exec request (RFC 4254 §6.5). A plain command goes as it stands. Anything else
+/// is wrapped so that login shells that are not POSIX (fish, csh) hand it on untouched; a command
+/// still runs in the login shell then, after the folder and the variables were set. A script is
+/// not in it: it is sent on the channel's stdin and read from descriptor 3, so that nothing it
+/// runs can read it away; its own stdin is empty.
+[[nodiscard]] std::string exec_request(const Payload& payload);
+
+}  // namespace sshx::exec

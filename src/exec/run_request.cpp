@@ -1,0 +1,150 @@
+#include "exec/run_request.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/file.h"
+#include "core/paths.h"
+#include "core/redact.h"
+#include "core/sha256.h"
+#include "exec/result.h"
+
+namespace sshx::exec {
+namespace {
+
+constexpr std::string_view kOperation = "run";
+/// libssh2 sends probes at most every other second.
+constexpr double kShortestProbeInterval = 2;
+
+long long milliseconds(double seconds) { return std::llround(seconds * 1000); }
+
+Result<std::string> given_input(const Json& request, std::size_t limit) {
+  if (request.contains("stdin")) return request["stdin"].get<std::string>();
+  if (request.contains("stdin_base64")) {
+    auto bytes = from_base64(request["stdin_base64"].get<std::string>());
+    if (!bytes) bytes.error().message = "stdin_base64 is " + bytes.error().message;
+    return bytes;
+  }
+  SSHX_TRY(const auto path, expand_home(request["stdin_file"].get<std::string>()));
+  return read_file(path, limit);
+}
+
+Status prepare_input(const Json& request, RunRequest& run) {
+  run.action.stdin_held = request.value("stdin_hold", false);
+  int sources = request.value("stdin_inherit", false) ? 1 : 0;
+  for (const auto* name : {"stdin", "stdin_base64", "stdin_file"})
+    sources += request.contains(name) ? 1 : 0;
+  if (sources > 1) {
+    return config_error("request_conflict", "stdin is given more than once",
+                        "use one of --stdin, --stdin-file, stdin and stdin_base64");
+  }
+  if (run.action.payload.interpreter && sources > 0) {
+    return config_error("request_conflict", "a script has no stdin that could be given",
+                        "its stdin carries the script; run a command that reads stdin instead");
+  }
+  // Who asks for a terminal wants to type into it.
+  const bool typed = run.action.payload.terminal && sources == 0;
+  if (request.value("stdin_inherit", false) || typed) {
+    run.action.input = InputMode::inherited;
+    return {};
+  }
+  if (sources == 0) return {};
+  const auto limit = request["max_payload_bytes"].get<std::size_t>();
+  auto input = given_input(request, limit);
+  const bool too_large = input ? input->size() > limit : input.error().code == "too_large";
+  if (too_large) {
+    return config_error("payload_too_large", fmt::format("stdin has more than {} bytes", limit),
+                        "raise --max-payload-bytes, or pass it on as it comes with --stdin");
+  }
+  if (!input) return std::move(input).error();
+  run.input = std::move(*input);
+  run.action.input = InputMode::given;
+  run.action.stdin_bytes = run.input.size();
+  return {};
+}
+
+Intent intent_of(const Json& request) {
+  const auto word = request.value("intent", std::string());
+  if (word == "read") return Intent::read;
+  return word == "change" ? Intent::change : Intent::unknown;
+}
+
+Status prepare_liveness(const Json& request, RunRequest& run) {
+  run.liveness.interval_seconds = request["server_alive_interval_seconds"].get<double>();
+  run.liveness.count_max = request["server_alive_count_max"].get<unsigned>();
+  const auto interval = run.liveness.interval_seconds;
+  if (interval == 0 || interval >= kShortestProbeInterval) return {};
+  return config_error(
+      "range",
+      fmt::format("server_alive_interval_seconds (--server-alive-interval) is {:g}", interval),
+      "use at least 2 seconds, or 0 to never ask");
+}
+
+Limits limits_of(const RunRequest& run) {
+  return {.connect_timeout_ms = milliseconds(run.session.connect_timeout_seconds),
+          .timeout_ms = milliseconds(run.timeout_seconds),
+          .max_output_bytes = run.request["max_output_bytes"].get<long long>(),
+          .server_alive_interval_ms = milliseconds(run.liveness.interval_seconds),
+          .server_alive_count_max = run.liveness.count_max};
+}
+
+/// The request as a document may repeat it: without secrets typed into the command, and without
+/// stdin and script, of which the plan tells the length and, of a script, the digest.
+Json shown_request(const Json& request) {
+  Json shown = request;
+  if (shown.contains("command")) shown["command"] = redact(request["command"].get<std::string>());
+  for (const auto* name : {"stdin", "stdin_base64", "script"}) {
+    if (shown.contains(name)) shown[name] = kRedacted;
+  }
+  if (!shown.contains("env")) return shown;
+  for (auto& variable : shown["env"]) variable = redact(variable.get<std::string>());
+  return shown;
+}
+
+}  // namespace
+
+Result<RunRequest> prepare_run(const Json& request) {
+  RunRequest run;
+  run.request = request;
+  run.action.intent = intent_of(request);
+  const auto limit = request["max_payload_bytes"].get<std::size_t>();
+  SSHX_TRY(run.action.payload, read_payload(request, limit));
+  SSHX_CHECK(prepare_input(request, run));
+  SSHX_CHECK(prepare_liveness(request, run));
+  SSHX_TRY(run.session, plan_session(request));
+  run.timeout_seconds = request["timeout_seconds"].get<double>();
+  if (request["second_channel"] == "never") run.second_channel = SecondChannel::never;
+  run.limits = limits_of(run);
+  run.notes = run.session.trust.known_hosts.warnings();
+  if (run.action.payload.terminal)
+    run.notes.emplace_back("a terminal merges the command's stderr into stdout");
+  run.plan = make_plan(kOperation, run.session, run.action, run.limits);
+  return run;
+}
+
+Json preview_document(const RunRequest& run) {
+  return {{"schema_version", "sshx.request.v1"},
+          {"valid", true},
+          {"operation", kOperation},
+          {"request", shown_request(run.request)},
+          {"targets", Json::array({target_json(run.session.target)})},
+          {"plan", run.plan.document},
+          {"notes", run.notes},
+          {"error", nullptr},
+          {"error_kind", nullptr}};
+}
+
+Json invalid_preview_document(const Json& request, const Error& error) {
+  return {{"schema_version", "sshx.request.v1"},
+          {"valid", false},
+          {"operation", kOperation},
+          {"request", shown_request(request)},
+          {"targets", Json::array()},
+          {"plan", nullptr},
+          {"notes", Json::array()},
+          {"error", error_json(&error, kNothingRan)},
+          {"error_kind", to_string(error.kind)}};
+}
+
+}  // namespace sshx::exec

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "core/json.h"
+#include "exec/plan.h"
+#include "exec/session.h"
+#include "exec/termination.h"
+
+namespace sshx::exec {
+
+/// A checked, resolved and planned request to run one command or script on one target. Made
+/// offline.
+struct RunRequest {
+  Json request;  ///< As checked, with defaults.
+  SessionRequest session;
+  ActionSummary action;
+  Limits limits;
+  std::string input;  ///< The bytes of a given stdin.
+  double timeout_seconds = 60;
+  ssh::LivenessLimits liveness;
+  SecondChannel second_channel = SecondChannel::automatic;
+  std::vector<std::string> notes;  ///< What the caller should hear, known beforehand.
+  Plan plan;
+};
+
+/// The rules of `run` across properties, then target, trust, identities and plan. Reads the hosts
+/// file, public keys, known_hosts and files with stdin or a script; waits for stdin where the
+/// script comes from there; opens no socket and writes nothing. `request` went through
+/// check_request. Returns: what read_payload and plan_session return, config (`range`).
+[[nodiscard]] Result<RunRequest> prepare_run(const Json& request);
+
+/// The document sshx.request.v1 of a dry-run.
+[[nodiscard]] Json preview_document(const RunRequest& run);
+/// The same for a request that could not be prepared.
+[[nodiscard]] Json invalid_preview_document(const Json& request, const Error& error);
+
+}  // namespace sshx::exec
