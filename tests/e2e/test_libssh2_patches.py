@@ -1,5 +1,7 @@
 """What `patches/libssh2` changes below anything that `sshx` shows: the library itself against scripted and real peers."""
 
+import hashlib
+import os
 import socket
 import unittest
 
@@ -8,12 +10,21 @@ from tests.lab.libssh2 import CHANNEL_CLOSED, REQUEST_DENIED, Failure, Session
 from tests.lab.scripted_server import Exchange, ScriptedServer
 
 
+# What sshx offers; GCM brings its own MAC.
+MACS = ("hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com", "hmac-sha2-256", "hmac-sha2-512")
+PAIRS = (
+    *({"cipher": cipher} for cipher in ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")),
+    *({"cipher": cipher, "mac": mac} for cipher in ("aes128-ctr", "aes192-ctr", "aes256-ctr") for mac in MACS),
+)
+
+
 class PatchCase(LabCase):
+    def setUp(self):
+        """Leaves out the `sshx` of the base class: nothing here runs it."""
+
     def session(self, server, **options):
         """A session with `server`, logged in."""
-        connection = socket.create_connection((server.address, server.port))
-        connection.setblocking(False)
-        session = Session(connection, **options)
+        session = Session(socket.create_connection((server.address, server.port)), **options)
         self.addCleanup(session.close)
         session.log_in(getattr(server, "user", "anyone"), self.lab.key())
         return session
@@ -79,6 +90,77 @@ class SignalTest(PatchCase):
         channel = session.execute("anything")
         self.assertEqual(session.read(channel), b"ready\n")
         self.assert_refused(REQUEST_DENIED, session, channel)
+
+
+class CipherTest(PatchCase):
+    """0003-whole-packet-cipher-calls"""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = cls.lab.server(config=("RekeyLimit 1M",), log_level="DEBUG1")
+
+    def read_exactly(self, session, channel, size):
+        content = bytearray()
+        while len(content) < size:
+            piece = session.read(channel)
+            self.assertTrue(piece, f"the stream ended {size - len(content)} bytes early")
+            content += piece
+        return bytes(content)
+
+    def test_packets_of_all_sizes_come_back_as_they_were(self):
+        sizes = (*range(1, 70), 127, 128, 129, 255, 256, 257, 1023, 4095, 4097, 16383, 16385, 32699, 32700, 32767, 40001)
+        for methods in PAIRS:
+            with self.subTest(**methods):
+                session = self.session(self.server, **methods)
+                channel = session.execute("cat")
+                for size in sizes:
+                    content = os.urandom(size)
+                    sent = 0
+                    while sent < size:
+                        sent += session.write(channel, content[sent:])
+                    self.assertEqual(self.read_exactly(session, channel, size), content, f"size {size}")
+
+    def test_much_data_both_ways_while_keys_change(self):
+        content = os.urandom(5 << 20)
+        for methods in PAIRS:
+            with self.subTest(**methods):
+                changes = self.server.log().count("SSH2_MSG_KEXINIT received")
+                session = self.session(self.server, **methods)
+                channel = session.execute("cat")
+                received, received_size, sent = hashlib.sha256(), 0, 0
+                while received_size < len(content):
+                    while sent < min(len(content), received_size + (1 << 18)):
+                        sent += session.write(channel, content[sent : sent + 32000])
+                    piece = session.read(channel)
+                    self.assertTrue(piece, f"the stream ended after {received_size} bytes")
+                    received.update(piece)
+                    received_size += len(piece)
+                self.assertEqual(received.hexdigest(), hashlib.sha256(content).hexdigest())
+                self.assertGreater(self.server.log().count("SSH2_MSG_KEXINIT received") - changes, 3)
+
+    # A changed packet must end in an error: neither in wrong bytes nor in a loop.
+    def test_a_flipped_bit_is_an_error(self):
+        content = bytes(range(256)) * 2048
+        path = os.path.join(self.lab.new_directory("f"), "content")
+        with open(path, "wb") as file:
+            file.write(content)
+        # The length, the padding length, payload and MAC of the next packets; then somewhere in the large ones.
+        positions = (0, 2, 4, 8, 20, 33, 50, 70, 5000, 200001)
+        for methods in PAIRS:
+            with self.subTest(**methods):
+                for position in positions:
+                    session = self.session(self.server, **methods)
+                    channel = session.execute(f"cat; cat {path}; sleep 1000")
+                    session.write(channel, b"begin")
+                    self.assertEqual(self.read_exactly(session, channel, 5), b"begin")
+                    session.wire.flip_at = position
+                    session.end(channel)
+                    received = bytearray()
+                    with self.assertRaises(Failure, msg=f"position {position}"):
+                        while piece := session.read(channel):
+                            received += piece
+                    self.assertTrue(content.startswith(bytes(received)), f"position {position}")
 
 
 if __name__ == "__main__":

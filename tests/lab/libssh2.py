@@ -1,10 +1,11 @@
 """The patched libssh2 itself, called from Python: for what a patch changes below anything that `sshx` shows.
 
 `SSHX_LIBSSH2` names it as a shared object, which the build makes from the same archive that `sshx` is linked with.
-A `Session` counts the memory that it holds, and what it sends and receives can be changed on the way.
+A `Session` counts the memory that it holds and keeps what it sends in a queue, as `sshx` does.
 """
 
 import ctypes
+import errno
 import os
 import select
 import socket
@@ -16,21 +17,16 @@ REQUEST_DENIED = -22
 # A peer that is silent for so long will stay so: the test is to fail, not to hang.
 _HANG_SECONDS = 60
 
-_KEX, _HOST_KEY, _CRYPT_OUT, _CRYPT_IN, _MAC_OUT, _MAC_IN = range(6)
+_CIPHER_METHODS = (2, 3)
+_MAC_METHODS = (4, 5)
+_SEND_CALLBACK, _RECEIVE_CALLBACK = 5, 6
 
-_ALLOC = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-_REALLOC = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-_FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-
-def load():
-    """The library; its absence is a failure, because what is not tested here is tested nowhere."""
-    library = ctypes.CDLL(os.environ["SSHX_LIBSSH2"])
-    library.libssh2_session_init_ex.restype = ctypes.c_void_p
-    library.libssh2_channel_open_ex.restype = ctypes.c_void_p
-    for name in ("read_ex", "write_ex"):
-        getattr(library, f"libssh2_channel_{name}").restype = ctypes.c_ssize_t
-    return library
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_REALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+_TRANSFER = ctypes.CFUNCTYPE(
+    ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p
+)
 
 
 class Failure(Exception):
@@ -42,22 +38,16 @@ class Failure(Exception):
 
 
 class Memory:
-    """An allocator that knows what has not been freed."""
+    """An allocator that knows what has not been freed: `live` has the addresses."""
 
     def __init__(self):
         self._c = ctypes.CDLL(None)
         self._c.malloc.restype = self._c.realloc.restype = ctypes.c_void_p
         self.live = set()
-        self.callbacks = (_ALLOC(self._allocate), _FREE(self._release), _REALLOC(self._reallocate))
+        self.callbacks = (_ALLOCATE(self._allocate), _RELEASE(self._release), _REALLOCATE(self._reallocate))
 
     def _allocate(self, size, _):
         address = self._c.malloc(ctypes.c_size_t(size))
-        self.live.add(address)
-        return address
-
-    def _reallocate(self, old, size, _):
-        self.live.discard(old)
-        address = self._c.realloc(ctypes.c_void_p(old), ctypes.c_size_t(size))
         self.live.add(address)
         return address
 
@@ -65,38 +55,92 @@ class Memory:
         self.live.discard(address)
         self._c.free(ctypes.c_void_p(address))
 
+    def _reallocate(self, old, size, _):
+        self.live.discard(old)
+        address = self._c.realloc(ctypes.c_void_p(old), ctypes.c_size_t(size))
+        self.live.add(address)
+        return address
+
+
+class Wire:
+    """The socket as the library sees it: it takes all that is sent, and may change what is received."""
+
+    def __init__(self, connection):
+        connection.setblocking(False)
+        self.connection = connection
+        self.flip_at = None  # How many bytes further on one bit of what is received is flipped; once.
+        self._queue = bytearray()
+        self.callbacks = ((_SEND_CALLBACK, _TRANSFER(self._send)), (_RECEIVE_CALLBACK, _TRANSFER(self._receive)))
+
+    def wait(self):
+        """Until something came; sends what is queued meanwhile."""
+        while True:
+            writers = [self.connection] if self._queue else []
+            readable, writable, _ = select.select([self.connection], writers, [], _HANG_SECONDS)
+            if not readable and not writable:
+                raise AssertionError("the peer says nothing more")
+            self._flush()
+            if readable:
+                return
+
+    def _send(self, _socket, address, size, _flags, _abstract):
+        self._queue += ctypes.string_at(address, size)
+        try:
+            self._flush()
+        except OSError as error:
+            return -error.errno
+        return size
+
+    def _flush(self):
+        try:
+            while self._queue:
+                del self._queue[: self.connection.send(self._queue)]
+        except BlockingIOError:
+            return
+
+    def _receive(self, _socket, address, size, _flags, _abstract):
+        try:
+            content = bytearray(self.connection.recv(size))
+        except BlockingIOError:
+            return -errno.EAGAIN
+        except OSError as error:
+            return -error.errno
+        if self.flip_at is not None:
+            if self.flip_at < len(content):
+                content[self.flip_at] ^= 0x10
+                self.flip_at = None
+            else:
+                self.flip_at -= len(content)
+        ctypes.memmove(address, bytes(content), len(content))
+        return len(content)
+
 
 class Session:
-    """A non-blocking session over a connected socket. Its methods wait by repeating the call, as the library wants."""
+    """A session over a connected socket, with its key exchange done. Its methods wait unless they say otherwise."""
 
     def __init__(self, connection, cipher=None, mac=None):
-        self.connection = connection
         self.memory = Memory()
-        self._library = load()
+        self.wire = Wire(connection)
+        self._library = _load()
         callbacks = [ctypes.cast(callback, ctypes.c_void_p) for callback in self.memory.callbacks]
         self._session = ctypes.c_void_p(self._library.libssh2_session_init_ex(*callbacks, None))
         self._library.libssh2_session_set_blocking(self._session, 0)
-        for methods, value in (((_CRYPT_OUT, _CRYPT_IN), cipher), ((_MAC_OUT, _MAC_IN), mac)):
-            for method in methods if value else ():
-                self._check(self._library.libssh2_session_method_pref(self._session, method, value.encode()))
+        for number, callback in self.wire.callbacks:
+            self._library.libssh2_session_callback_set2(self._session, number, callback)
+        for methods, name in ((_CIPHER_METHODS, cipher), (_MAC_METHODS, mac)):
+            for method in methods if name else ():
+                self._check(self._library.libssh2_session_method_pref(self._session, method, name.encode()))
         self._repeat(self._library.libssh2_session_handshake, self._session, connection.fileno())
 
     def log_in(self, user, key):
         self._repeat(
             self._library.libssh2_userauth_publickey_fromfile_ex, self._session, user.encode(), len(user),
-            f"{key.path}.pub".encode(), key.path.encode(), None,
+            key.public_path.encode(), key.path.encode(), None,
         )  # fmt: skip
 
     def execute(self, command):
         """A channel on which the command was accepted."""
-        while True:
-            channel = self._library.libssh2_channel_open_ex(
-                self._session, b"session", 7, ctypes.c_uint(4 << 20), ctypes.c_uint(32768), None, 0
-            )
-            if channel:
-                break
-            self._wait_after(self._library.libssh2_session_last_errno(self._session))
-        channel = ctypes.c_void_p(channel)
+        channel = ctypes.c_void_p(self._open_channel())
         command = command.encode()
         self._repeat(self._library.libssh2_channel_process_startup, channel, b"exec", 4, command, len(command))
         return channel
@@ -104,24 +148,42 @@ class Session:
     def signal(self, channel, name):
         self._repeat(self._library.libssh2_channel_signal_ex, channel, name.encode(), ctypes.c_size_t(len(name)))
 
-    def read(self, channel, stream=0):
-        """Some bytes; none when the stream has ended."""
+    def write(self, channel, content):
+        """How much of `content` was sent, in one packet. Does not wait: 0 when the window is full."""
+        code = self._library.libssh2_channel_write_ex(channel, 0, content, ctypes.c_size_t(len(content)))
+        return 0 if code == EAGAIN else self._check(code)
+
+    def end(self, channel):
+        """Ends the channel's stdin."""
+        self._repeat(self._library.libssh2_channel_send_eof, channel)
+
+    def read(self, channel):
+        """Some bytes of stdout; none when it has ended."""
         buffer = ctypes.create_string_buffer(1 << 16)
-        size = self._repeat(self._library.libssh2_channel_read_ex, channel, stream, buffer, ctypes.c_size_t(len(buffer)))
+        size = self._repeat(self._library.libssh2_channel_read_ex, channel, 0, buffer, ctypes.c_size_t(len(buffer)))
         return buffer.raw[:size]
 
     def keep_alive(self):
-        """Sends a global request that wants an answer."""
+        """Sends a global request that wants an answer. Does not wait for it."""
         self._library.libssh2_keepalive_config(self._session, 1, 2)
         left = ctypes.c_int()
         self._check(self._library.libssh2_keepalive_send(self._session, ctypes.byref(left)))
 
     def close(self):
         """Frees everything without waiting for the peer."""
-        self.connection.shutdown(socket.SHUT_RDWR)
+        self.wire.connection.shutdown(socket.SHUT_RDWR)
         while self._library.libssh2_session_free(self._session) == EAGAIN:
             pass
-        self.connection.close()
+        self.wire.connection.close()
+
+    def _open_channel(self):
+        while True:
+            channel = self._library.libssh2_channel_open_ex(
+                self._session, b"session", 7, ctypes.c_uint(4 << 20), ctypes.c_uint(32768), None, 0
+            )
+            if channel:
+                return channel
+            self._wait_after(self._library.libssh2_session_last_errno(self._session))
 
     def _repeat(self, function, *arguments):
         while True:
@@ -133,11 +195,20 @@ class Session:
     def _wait_after(self, code):
         if code != EAGAIN:
             self._check(code)
-        if not select.select([self.connection], [], [], _HANG_SECONDS)[0]:
-            raise AssertionError("the peer says nothing more")
+        self.wire.wait()
 
     def _check(self, code):
         if code < 0:
             text = ctypes.c_char_p()
             self._library.libssh2_session_last_error(self._session, ctypes.byref(text), None, 0)
             raise Failure(code, (text.value or b"").decode())
+        return code
+
+
+def _load():
+    library = ctypes.CDLL(os.environ["SSHX_LIBSSH2"])
+    for name in ("session_init_ex", "session_callback_set2", "channel_open_ex"):
+        getattr(library, f"libssh2_{name}").restype = ctypes.c_void_p
+    for name in ("read_ex", "write_ex"):
+        getattr(library, f"libssh2_channel_{name}").restype = ctypes.c_ssize_t
+    return library
