@@ -22,10 +22,15 @@ class PatchCase(LabCase):
     def setUp(self):
         """Leaves out the `sshx` of the base class: nothing here runs it."""
 
-    def session(self, server, **options):
-        """A session with `server`, logged in."""
+    def connect(self, server, **options):
+        """A session with `server`, not logged in yet."""
         session = Session(socket.create_connection((server.address, server.port)), **options)
         self.addCleanup(session.close)
+        return session
+
+    def session(self, server, **options):
+        """A session with `server`, logged in."""
+        session = self.connect(server, **options)
         session.log_in(getattr(server, "user", "anyone"), self.lab.key())
         return session
 
@@ -161,6 +166,101 @@ class CipherTest(PatchCase):
                         while piece := session.read(channel):
                             received += piece
                     self.assertTrue(content.startswith(bytes(received)), f"position {position}")
+
+
+class SignAtOnceTest(PatchCase):
+    """0004-sign-at-once"""
+
+    def attempts(self, at_once):
+        """How many requests with a key the server saw."""
+        server = self.scripted(None)
+        session = self.connect(server)
+        if at_once:
+            session.sign_at_once()
+        session.log_in("anyone", self.lab.key())
+        return len(server.authentications)
+
+    def test_the_question_is_left_out_where_that_is_wanted(self):
+        self.assertEqual([self.attempts(at_once=False), self.attempts(at_once=True)], [2, 1])
+
+    def test_a_refused_key_leaves_the_session_fit_for_the_next(self):
+        server = self.lab.server(config=("MaxAuthTries 2",))
+        session = self.connect(server)
+        session.sign_at_once()
+        with self.assertRaises(Failure):
+            session.log_in(server.user, self.lab.key("ecdsa256", name="stranger"))
+        session.log_in(server.user, self.lab.key())
+        self.assertEqual(session.read(session.execute("echo in")), b"in\n")
+
+    def test_it_counts_as_one_attempt(self):
+        server = self.lab.server(config=("MaxAuthTries 1",))
+        session = self.connect(server)
+        session.sign_at_once()
+        session.log_in(server.user, self.lab.key())
+        self.assertEqual(session.read(session.execute("echo in")), b"in\n")
+
+
+class KeepAliveTest(PatchCase):
+    """0005-drop-keepalive-answers"""
+
+    MANY = 300
+
+    def echo(self, session, channel):
+        """A round trip: what the server answered before was read when it returns."""
+        session.write(channel, b"ping")
+        self.assertEqual(session.read(channel), b"ping")
+
+    # B027: a connection that is kept alive for long must not grow.
+    def test_answers_are_not_kept(self):
+        session = self.session(self.lab.server())
+        channel = session.execute("cat")
+        self.echo(session, channel)
+        before = len(session.memory.live)
+        for _ in range(self.MANY):
+            session.keep_alive()
+        self.echo(session, channel)
+        self.assertLess(len(session.memory.live) - before, self.MANY // 10)
+
+    # The server answers in the order of the requests; a forward request must get its own answer.
+    def test_a_forward_request_among_keepalives_gets_its_own_answer(self):
+        server = self.lab.server()
+        for before, after in ((0, 0), (3, 0), (1, 1), (0, 2)):
+            with self.subTest(before=before, after=after):
+                session = self.session(server)
+                for _ in range(before):
+                    session.keep_alive()
+                port = session.listen(0)
+                self.assertGreater(port, 0)
+                for _ in range(after):
+                    session.keep_alive()
+                self.assertGreater(session.listen(0), 0)
+                self.echo(session, session.execute("cat"))
+
+
+class MemoryTest(PatchCase):
+    """0006-key-exchange-leaks"""
+
+    EXCHANGES = (
+        "curve25519-sha256",
+        "ecdh-sha2-nistp256",
+        "ecdh-sha2-nistp384",
+        "ecdh-sha2-nistp521",
+        "diffie-hellman-group14-sha256",
+        "diffie-hellman-group-exchange-sha256",
+    )
+
+    def test_nothing_is_left_of_a_session_that_changed_its_keys(self):
+        server = self.lab.server(config=("RekeyLimit 1M",))
+        variants = [*PAIRS, *({"key_exchange": name, "cipher": "aes128-gcm@openssh.com"} for name in self.EXCHANGES)]
+        for methods in variants:
+            with self.subTest(**methods):
+                session = self.connect(server, **methods)
+                session.log_in(server.user, self.lab.key())
+                channel = session.execute("head -c 5M /dev/zero")
+                while session.read(channel):
+                    pass
+                session.close()
+                self.assertEqual(len(session.memory.live), 0)
 
 
 if __name__ == "__main__":

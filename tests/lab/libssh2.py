@@ -19,7 +19,9 @@ _HANG_SECONDS = 60
 
 _CIPHER_METHODS = (2, 3)
 _MAC_METHODS = (4, 5)
+_KEY_EXCHANGE_METHODS = (0,)
 _SEND_CALLBACK, _RECEIVE_CALLBACK = 5, 6
+_SIGN_AT_ONCE = 100
 
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -118,7 +120,7 @@ class Wire:
 class Session:
     """A session over a connected socket, with its key exchange done. Its methods wait unless they say otherwise."""
 
-    def __init__(self, connection, cipher=None, mac=None):
+    def __init__(self, connection, cipher=None, mac=None, key_exchange=None):
         self.memory = Memory()
         self.wire = Wire(connection)
         self._library = _load()
@@ -127,10 +129,15 @@ class Session:
         self._library.libssh2_session_set_blocking(self._session, 0)
         for number, callback in self.wire.callbacks:
             self._library.libssh2_session_callback_set2(self._session, number, callback)
-        for methods, name in ((_CIPHER_METHODS, cipher), (_MAC_METHODS, mac)):
+        preferences = ((_CIPHER_METHODS, cipher), (_MAC_METHODS, mac), (_KEY_EXCHANGE_METHODS, key_exchange))
+        for methods, name in preferences:
             for method in methods if name else ():
                 self._check(self._library.libssh2_session_method_pref(self._session, method, name.encode()))
         self._repeat(self._library.libssh2_session_handshake, self._session, connection.fileno())
+
+    def sign_at_once(self):
+        """From here on, leaves out the question whether the server would take a key."""
+        self._check(self._library.libssh2_session_flag(self._session, _SIGN_AT_ONCE, 1))
 
     def log_in(self, user, key):
         self._repeat(
@@ -140,7 +147,9 @@ class Session:
 
     def execute(self, command):
         """A channel on which the command was accepted."""
-        channel = ctypes.c_void_p(self._open_channel())
+        window, packet = ctypes.c_uint(4 << 20), ctypes.c_uint(32768)
+        arguments = (self._session, b"session", 7, window, packet, None, 0)
+        channel = self._made(self._library.libssh2_channel_open_ex, *arguments)
         command = command.encode()
         self._repeat(self._library.libssh2_channel_process_startup, channel, b"exec", 4, command, len(command))
         return channel
@@ -165,24 +174,34 @@ class Session:
 
     def keep_alive(self):
         """Sends a global request that wants an answer. Does not wait for it."""
-        self._library.libssh2_keepalive_config(self._session, 1, 2)
+        # As a signed number it is below zero, so that the next one is always due.
+        self._library.libssh2_keepalive_config(self._session, 1, ctypes.c_uint(0xFFFFFFF0))
         left = ctypes.c_int()
         self._check(self._library.libssh2_keepalive_send(self._session, ctypes.byref(left)))
 
+    def listen(self, port):
+        """Asks for connections to the server's `port` to be forwarded; the port that the server chose."""
+        bound = ctypes.c_int()
+        arguments = (self._session, b"127.0.0.1", port, ctypes.byref(bound), 1)
+        self._made(self._library.libssh2_channel_forward_listen_ex, *arguments)
+        return bound.value
+
     def close(self):
-        """Frees everything without waiting for the peer."""
+        """Frees everything without waiting for the peer; once."""
+        if self._session is None:
+            return
         self.wire.connection.shutdown(socket.SHUT_RDWR)
         while self._library.libssh2_session_free(self._session) == EAGAIN:
             pass
+        self._session = None
         self.wire.connection.close()
 
-    def _open_channel(self):
+    def _made(self, function, *arguments):
+        """What a function that makes a thing has made."""
         while True:
-            channel = self._library.libssh2_channel_open_ex(
-                self._session, b"session", 7, ctypes.c_uint(4 << 20), ctypes.c_uint(32768), None, 0
-            )
-            if channel:
-                return channel
+            thing = function(*arguments)
+            if thing:
+                return ctypes.c_void_p(thing)
             self._wait_after(self._library.libssh2_session_last_errno(self._session))
 
     def _repeat(self, function, *arguments):
@@ -207,7 +226,7 @@ class Session:
 
 def _load():
     library = ctypes.CDLL(os.environ["SSHX_LIBSSH2"])
-    for name in ("session_init_ex", "session_callback_set2", "channel_open_ex"):
+    for name in ("session_init_ex", "session_callback_set2", "channel_open_ex", "channel_forward_listen_ex"):
         getattr(library, f"libssh2_{name}").restype = ctypes.c_void_p
     for name in ("read_ex", "write_ex"):
         getattr(library, f"libssh2_channel_{name}").restype = ctypes.c_ssize_t
