@@ -114,6 +114,18 @@ Task<Result<int>> attempt_key(Connection::State& state, Signer& signer, Deadline
   }
 }
 
+/// Whether the next attempt leaves out the question whether the server would take the key. For the
+/// first key only, as later ones are guesses. An RSA key is asked about: servers that do not say
+/// which signatures they take get SHA-1 from libssh2, which is an error of ours.
+void sign_at_once([[maybe_unused]] LIBSSH2_SESSION* session, [[maybe_unused]] bool first,
+                  [[maybe_unused]] const Signer& signer) {
+#ifdef LIBSSH2_FLAG_SIGN_AT_ONCE
+  const bool at_once =
+      first && signer.signs_silently() && signer.public_key().type != "ssh-rsa";
+  libssh2_session_flag(session, LIBSSH2_FLAG_SIGN_AT_ONCE, at_once ? 1 : 0);
+#endif
+}
+
 bool refused(int code) {
   return code == LIBSSH2_ERROR_AUTHENTICATION_FAILED || code == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
 }
@@ -151,6 +163,7 @@ Task<Status> try_signers(Connection::State& state,
                          const std::vector<std::shared_ptr<Signer>>& signers, Deadline deadline) {
   std::vector<std::string> offered;
   for (const auto& signer : signers) {
+    sign_at_once(state.session.get(), offered.empty(), *signer);
     offered.push_back(signer->description());
     auto code = co_await attempt_key(state, *signer, deadline);
     if (!code) {

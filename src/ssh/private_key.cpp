@@ -24,6 +24,7 @@ class MemorySigner final : public Signer {
 
   [[nodiscard]] const PublicKey& public_key() const noexcept override { return public_key_; }
   [[nodiscard]] std::string description() const override { return path_; }
+  [[nodiscard]] bool signs_silently() const noexcept override { return true; }
 
   Task<Result<std::string>> sign(std::string data, std::string algorithm) override {
     const bool rsa = public_key_.type == "ssh-rsa";

@@ -295,6 +295,43 @@ class AgentTest(IdentityCase):
         self.assert_fields(document, success=True)
 
 
+class AttemptTest(IdentityCase):
+    """How many requests with a key the server sees: a question and a signature, or the signature alone."""
+
+    def requests(self, *options, agent=None, **server_options):
+        server = ScriptedServer(self.lab.key(name="host"), lambda exchange: exchange.exit_status(0), **server_options)
+        self.addCleanup(server.stop)
+        self.sshx.trust(server.known_hosts_line())
+        self.login("--port", server.port, *options, agent=agent)
+        return len(server.authentications)
+
+    def test_a_key_file_signs_at_once(self):
+        for kind in ("ed25519", "ecdsa256"):
+            with self.subTest(kind):
+                self.assertEqual(self.requests("--identity", self.lab.key(kind).path), 1)
+
+    # An agent may ask somebody to confirm or to touch a device: not for a key that the server does not want.
+    def test_an_agent_is_not_bothered_before_the_server_wants_its_key(self):
+        self.assertEqual(self.requests(agent=self.lab.agent(self.lab.key("ed25519"))), 2)
+
+    # A server that does not say what it takes may get SHA-1 from an RSA key, which must stay a matter of that key.
+    def test_an_rsa_key_is_asked_about(self):
+        key = self.lab.key("rsa")
+        self.server.authorize(key)
+        log = self.log_during(lambda: self.login("--identity", key.path))
+        self.assertEqual(log.count("Postponed publickey"), 1)
+
+    # B070
+    def test_a_refused_signature_is_one_attempt(self):
+        server = self.lab.server(config=("MaxAuthTries 2",))
+        self.sshx.trust(server.known_hosts_line())
+        stranger = self.lab.key("ecdsa256", name="stranger")
+        agent = self.lab.agent(self.lab.key("ed25519"))
+        document = self.login("--port", server.port, "--identity", stranger.path, agent=agent)
+        self.assert_fields(document, success=True)
+        self.assertEqual(attempts(server.log()), 2)
+
+
 class ManyKeysTest(IdentityCase):
     """B070: an agent with twelve keys and a server that allows three attempts."""
 
