@@ -21,6 +21,11 @@ bool exit_seen(const ssh::CommandOutcome& outcome) {
   return outcome.exit_status || outcome.exit_signal;
 }
 
+/// Whether the connection broke under a command: nothing is known from then on.
+bool is_connection_end(const Error& error) {
+  return error.kind == ErrorKind::connection_lost || error.kind == ErrorKind::protocol;
+}
+
 /// The rule of design §3: never less than was attempted, never more than was seen.
 Completion completion_of(const ExecutionResult& result) {
   const auto& outcome = result.outcome;
@@ -32,8 +37,8 @@ Completion completion_of(const ExecutionResult& result) {
   }
   if (exit_seen(outcome)) return Completion::completed;
   if (outcome.closed) return Completion::completed_unconfirmed;
-  const bool lost = result.error && result.error->kind == ErrorKind::connection_lost;
-  return lost ? Completion::unknown : Completion::partial;
+  return result.error && is_connection_end(*result.error) ? Completion::unknown
+                                                          : Completion::partial;
 }
 
 std::optional<bool> executed_of(const ssh::CommandOutcome& outcome) {
@@ -125,7 +130,8 @@ void add_outcome(Json& json, const ExecutionResult& result) {
   json["executed"] = result.executed ? Json(*result.executed) : Json(nullptr);
   json["change_state"] = change_state(result);
   json["remote_state"] = to_string(result.remote_state);
-  const bool by_status = outcome.exit_status && !outcome.exit_signal;
+  const bool of_sshx = error != nullptr && error->kind != ErrorKind::remote_exit;
+  const bool by_status = outcome.exit_status && !outcome.exit_signal && !of_sshx;
   json["exit_code"] = by_status ? Json(*outcome.exit_status) : Json(-1);
   json["signal"] = outcome.exit_signal ? Json(*outcome.exit_signal) : Json(nullptr);
   json["core_dumped"] = nullptr;
@@ -226,8 +232,9 @@ Json error_json(const Error* error, std::string_view safety) {
 
 void finalise(ExecutionResult& result) {
   if (!result.error) result.error = result.outcome.stopped;
-  const bool acknowledged = result.outcome.request == Acknowledgement::success;
-  if (!result.error && acknowledged) result.error = exit_error(result);
+  const bool attempted = result.outcome.request == Acknowledgement::success ||
+                         result.outcome.request == Acknowledgement::awaited;
+  if (!result.error && attempted) result.error = exit_error(result);
   result.executed = executed_of(result.outcome);
   result.completion = completion_of(result);
   result.remote_state = remote_state_of(result);

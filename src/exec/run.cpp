@@ -55,7 +55,8 @@ std::unique_ptr<ssh::InputSource> make_input(const RunRequest& run,
 
 /// Whether something was started whose end was not seen.
 bool is_left_running(const ssh::CommandOutcome& outcome) {
-  const bool lost = outcome.stopped && outcome.stopped->kind == ErrorKind::connection_lost;
+  const bool lost = outcome.stopped && (outcome.stopped->kind == ErrorKind::connection_lost ||
+                                        outcome.stopped->kind == ErrorKind::protocol);
   const bool started = outcome.request == ssh::Acknowledgement::awaited ||
                        outcome.request == ssh::Acknowledgement::success;
   const bool ended = outcome.exit_status || outcome.exit_signal || outcome.closed;

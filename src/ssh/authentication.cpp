@@ -81,13 +81,14 @@ Task<Status> answer_signature(Attempt& attempt, Signer& signer) {
   co_return Status();
 }
 
+Error at_login(Error error) {
+  error.at = Phase::authenticate;
+  return error;
+}
+
 Error interrupted(const Connection::State& state, Interruption why) {
   if (why == Interruption::cancelled) return state.runtime.cancellation.error();
-  if (why == Interruption::lost) {
-    auto error = state.lost_error();
-    error.at = Phase::authenticate;
-    return error;
-  }
+  if (why == Interruption::lost) return at_login(state.lost_error());
   return {ErrorKind::connect, "timeout",
           fmt::format("logging in on {} took longer than the connect timeout", state.peer_text()),
           "raise --connect-timeout", Phase::authenticate};
@@ -120,14 +121,17 @@ Task<Result<int>> attempt_key(Connection::State& state, Signer& signer, Deadline
 void sign_at_once([[maybe_unused]] LIBSSH2_SESSION* session, [[maybe_unused]] bool first,
                   [[maybe_unused]] const Signer& signer) {
 #ifdef LIBSSH2_FLAG_SIGN_AT_ONCE
-  const bool at_once =
-      first && signer.signs_silently() && signer.public_key().type != "ssh-rsa";
+  const bool at_once = first && signer.signs_silently() && signer.public_key().type != "ssh-rsa";
   libssh2_session_flag(session, LIBSSH2_FLAG_SIGN_AT_ONCE, at_once ? 1 : 0);
 #endif
 }
 
-bool refused(int code) {
-  return code == LIBSSH2_ERROR_AUTHENTICATION_FAILED || code == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
+/// Whether the server refused the key, as opposed to an answer that could not be read, for which
+/// libssh2 has the same code and other words.
+bool refused(const Connection::State& state, int code) {
+  if (code == LIBSSH2_ERROR_AUTHENTICATION_FAILED) return true;
+  return code == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED &&
+         last_error_text(state.session.get()).find("Waiting for") == std::string::npos;
 }
 
 Error refusal(const Connection::State& state, const std::vector<std::string>& offered) {
@@ -145,16 +149,26 @@ Error disconnected(const Connection::State& state, const std::vector<std::string
           "offer the right key alone: --identity FILE --identities-only"};
 }
 
+/// Whether a server that closed the connection was tired of keys: OpenSSH says so in words
+/// (MaxAuthTries), others only leave after several.
+bool lost_patience(const Connection::State& state, const std::vector<std::string>& offered) {
+  const auto& goodbye = state.io.goodbye();
+  const bool said = goodbye && goodbye->words.find("uthentication failures") != std::string::npos;
+  return said || offered.size() > 1;
+}
+
 /// What ended the attempt with the last of `offered`: the server's patience, the connection, or
 /// libssh2 itself.
 Error failed(Connection::State& state, int code, const std::vector<std::string>& offered) {
-  if (code == LIBSSH2_ERROR_SOCKET_DISCONNECT || code == LIBSSH2_ERROR_SOCKET_SEND) {
-    return disconnected(state, offered);
-  }
+  if (state.io.goodbye() && lost_patience(state, offered)) return disconnected(state, offered);
+  if (state.io.goodbye()) return at_login(state.lost_error());
+  const auto text = last_error_text(state.session.get());
+  const bool unread = text.find("Waiting for") != std::string::npos;
+  if (is_broken(code) || unread)
+    return at_login(state.broken_error(unread ? LIBSSH2_ERROR_PROTO : code));
   return {ErrorKind::protocol,
           "handshake",
-          fmt::format("logging in on {} failed: {}", state.peer_text(),
-                      last_error_text(state.session.get())),
+          fmt::format("logging in on {} failed: {}", state.peer_text(), text),
           {},
           Phase::authenticate};
 }
@@ -168,12 +182,11 @@ Task<Status> try_signers(Connection::State& state,
     auto code = co_await attempt_key(state, *signer, deadline);
     if (!code) {
       const bool lost = code.error().kind == ErrorKind::connection_lost;
-      if (lost && offered.size() > 1) co_return disconnected(state, offered);
+      if (lost && lost_patience(state, offered)) co_return disconnected(state, offered);
       co_return std::move(code).error();
     }
     if (*code == 0) co_return Status();
-    if (state.io.goodbye()) co_return disconnected(state, offered);
-    if (!refused(*code)) co_return failed(state, *code, offered);
+    if (state.io.goodbye() || !refused(state, *code)) co_return failed(state, *code, offered);
   }
   co_return refusal(state, offered);
 }

@@ -22,9 +22,13 @@ constexpr std::size_t kLastTurns = 16;
 constexpr std::size_t kInputChunk = 32000;
 constexpr std::size_t kSendQueueLimit = 256UL * 1024;
 constexpr bool kSignalsAreAnswered = SSHX_PATCHED_LIBSSH2 == 1;
+/// A code of our own, none of libssh2's: the channel ended before the request was answered.
+constexpr int kEndedEarly = 1;
 /// How long output may stay silent after the command's own end before it counts as held by
 /// something else.
 constexpr std::chrono::milliseconds kOpenOutputGrace{1000};
+/// And how long it may go on after the command's own end, silent or not.
+constexpr std::chrono::milliseconds kLongestGrace{3000};
 
 Error interrupted(const Connection::State& state, Interruption why, Error at_deadline) {
   if (why == Interruption::cancelled) return state.runtime.cancellation.error();
@@ -56,7 +60,10 @@ class CommandRun {
   bool write_input();
   bool send_chunk();
   void send_end_of_input();
-  [[nodiscard]] bool finished();
+  void note_exit_signal();
+  [[nodiscard]] bool finished(bool output_moved);
+  [[nodiscard]] bool ended_early();
+  [[nodiscard]] Deadline end_of_grace() const;
   [[nodiscard]] std::optional<Error> local_failure() const;
   [[nodiscard]] Deadline next_look(Deadline deadline) const;
   Task<bool> wait(Deadline deadline);
@@ -71,6 +78,8 @@ class CommandRun {
   Deadline last_activity_ = Clock::now();
   bool input_done_ = false;
   bool input_refused_ = false;
+  std::optional<Deadline> exit_seen_;
+  int broken_ = 0;  ///< libssh2's code for what broke the connection.
   bool lost_ = false;
 };
 
@@ -87,14 +96,19 @@ Error command_timeout(const Connection::State& state) {
 Task<void> CommandRun::start(Deadline deadline) {
   auto step = [&] {
     outcome_.request = Acknowledgement::awaited;
-    return libssh2_channel_process_startup(channel_, "exec", 4, command_.data(),
-                                           static_cast<unsigned>(command_.size()));
+    const int code = libssh2_channel_process_startup(channel_, "exec", 4, command_.data(),
+                                                     static_cast<unsigned>(command_.size()));
+    return code == LIBSSH2_ERROR_EAGAIN && ended_early() ? kEndedEarly : code;
   };
   const auto outcome = co_await state_.drive(step, deadline);
+  last_activity_ = Clock::now();
   if (outcome.interruption != Interruption::none) {
     outcome_.stopped = interrupted(state_, outcome.interruption, command_timeout(state_));
   } else if (outcome.code == 0) {
     outcome_.request = Acknowledgement::success;
+  } else if (outcome.code == kEndedEarly) {
+    // Its exit status proves that it ran, whatever the server forgot to say.
+    if (exit_known()) outcome_.request = Acknowledgement::success;
   } else if (outcome.code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) {
     outcome_.request = Acknowledgement::failure;
     outcome_.stopped =
@@ -102,9 +116,15 @@ Task<void> CommandRun::start(Deadline deadline) {
               fmt::format("{} refused to run a command", state_.peer_text()),
               "the account may allow SFTP only, or the device has no exec", Phase::execute};
   } else {
-    outcome_.stopped = state_.lost_error();
+    outcome_.stopped = state_.broken_error(outcome.code);
   }
-  last_activity_ = Clock::now();
+}
+
+/// Whether the channel came to its end while the answer to the request is still awaited.
+bool CommandRun::ended_early() {
+  read_output();
+  note_exit();
+  return exit_known() || libssh2_channel_eof(channel_) == 1;
 }
 
 bool CommandRun::read_stream(OutputStream stream) {
@@ -113,11 +133,9 @@ bool CommandRun::read_stream(OutputStream stream) {
   for (std::size_t i = 0; i < kReadsPerTurn && streams_.output.ready(); ++i) {
     const auto got = libssh2_channel_read_ex(channel_, id, buffer_.data(), buffer_.size());
     if (got < 0 && got != LIBSSH2_ERROR_EAGAIN && !lost_) {
-      // What was received before the connection broke is still queued in the library and is read
-      // first.
       lost_ = true;
+      broken_ = static_cast<int>(got);
       state_.io.stop_receiving();
-      return true;
     }
     if (got <= 0) break;
     streams_.output.receive(stream, {buffer_.data(), static_cast<std::size_t>(got)});
@@ -130,6 +148,10 @@ bool CommandRun::read_stream(OutputStream stream) {
 bool CommandRun::read_output() {
   const bool out = read_stream(OutputStream::standard_output);
   const bool err = read_stream(OutputStream::standard_error);
+  // Data of another type (RFC 4254 §5.2 defines none) would keep the channel from its end. Nothing
+  // of stderr is lost by this: all of it was read just now.
+  if (!err && streams_.output.ready())
+    libssh2_channel_flush_ex(channel_, LIBSSH2_CHANNEL_FLUSH_EXTENDED_DATA);
   return out || err;
 }
 
@@ -163,36 +185,45 @@ bool CommandRun::write_input() {
 }
 
 void CommandRun::note_exit() {
-  if (exit_known()) return;
-  char* name = nullptr;
-  std::size_t length = 0;
-  libssh2_channel_get_exit_signal(channel_, &name, &length, nullptr, nullptr, nullptr, nullptr);
-  if (name != nullptr) {
-    // Some servers send "SIGTERM" where RFC 4254 §6.10 wants "TERM".
-    const std::string_view sent(name, length);
-    outcome_.exit_signal = std::string(sent.starts_with("SIG") ? sent.substr(3) : sent);
-    libssh2_free(state_.session.get(), name);
-    return;
-  }
+  if (!outcome_.exit_signal) note_exit_signal();
   // INT_MIN until it came: patches/libssh2/0001. A status is an unsigned 32-bit number on the wire.
+  // Of several the last one counts, as in ssh(1).
   const int status = libssh2_channel_get_exit_status(channel_);
   if (status != std::numeric_limits<int>::min())
     outcome_.exit_status = static_cast<std::uint32_t>(status);
+  if (exit_known() && !exit_seen_) exit_seen_ = Clock::now();
 }
 
-bool CommandRun::finished() {
+void CommandRun::note_exit_signal() {
+  char* name = nullptr;
+  std::size_t length = 0;
+  libssh2_channel_get_exit_signal(channel_, &name, &length, nullptr, nullptr, nullptr, nullptr);
+  if (name == nullptr) return;
+  // Some servers send "SIGTERM" where RFC 4254 §6.10 wants "TERM".
+  const std::string_view sent(name, length);
+  outcome_.exit_signal = std::string(sent.starts_with("SIG") ? sent.substr(3) : sent);
+  libssh2_free(state_.session.get(), name);
+}
+
+/// When output that goes on after the command's own end is left to whoever holds it.
+Deadline CommandRun::end_of_grace() const {
+  return std::min(last_activity_ + kOpenOutputGrace, *exit_seen_ + kLongestGrace);
+}
+
+bool CommandRun::finished(bool output_moved) {
   note_exit();
-  if (libssh2_channel_eof(channel_) == 1) {
+  if (!output_moved && libssh2_channel_eof(channel_) == 1) {
     outcome_.closed = libssh2_channel_wait_closed(channel_) == 0;
     // That call reads on: the exit status may have come with the close.
     note_exit();
     if (exit_known() || outcome_.closed) return true;
-  } else if (exit_known() && Clock::now() >= last_activity_ + kOpenOutputGrace) {
+  } else if (exit_known() && !lost_ && passed(end_of_grace())) {
     outcome_.output_left_open = true;
     return true;
   }
-  if (lost_) outcome_.stopped = state_.lost_error();
-  return lost_;
+  if (!lost_ || output_moved) return false;
+  outcome_.stopped = broken_ == 0 ? state_.lost_error() : state_.broken_error(broken_);
+  return true;
 }
 
 std::optional<Error> CommandRun::local_failure() const {
@@ -201,7 +232,7 @@ std::optional<Error> CommandRun::local_failure() const {
 }
 
 Deadline CommandRun::next_look(Deadline deadline) const {
-  return exit_known() ? std::min(deadline, last_activity_ + kOpenOutputGrace) : deadline;
+  return exit_seen_ ? end_of_grace() : deadline;
 }
 
 /// Whether to go on; sets why not.
@@ -209,7 +240,8 @@ Task<bool> CommandRun::wait(Deadline deadline) {
   const auto reading = streams_.output.ready() ? Reading::wanted : Reading::paused;
   const auto why = co_await state_.wait(next_look(deadline), reading);
   if (why == Interruption::none) co_return true;
-  if (why == Interruption::deadline && !passed(deadline)) co_return true;
+  // The end of the grace; the command itself has ended in time.
+  if (why == Interruption::deadline && exit_seen_) co_return true;
   if (why == Interruption::lost) {
     lost_ = true;
     co_return true;
@@ -224,12 +256,12 @@ Task<void> CommandRun::carry(Deadline deadline) {
     const bool input_moved = write_input();
     outcome_.stopped = local_failure();
     if (outcome_.stopped) co_return;
-    const bool over = !output_moved && finished();
+    const bool over = finished(output_moved);
     if (over) co_return;
     if (output_moved || input_moved) {
       co_await state_.yield();
       const bool ended = passed(deadline) || state_.runtime.cancellation.requested();
-      if (!ended) continue;
+      if (!ended || exit_seen_) continue;
     }
     const bool go_on = co_await wait(deadline);
     if (!go_on) co_return;
@@ -255,6 +287,7 @@ Task<Result<Channel>> Channel::open(Connection& connection, Deadline deadline) {
         "raise --connect-timeout", Phase::execute};
     co_return interrupted(state, outcome.interruption, late);
   }
+  if (is_broken(outcome.code)) co_return state.broken_error(outcome.code);
   if (channel == nullptr) {
     co_return Error{ErrorKind::protocol, "channel",
                     fmt::format("{} opened no channel: {}", state.peer_text(),
@@ -303,7 +336,7 @@ Task<CommandOutcome> Channel::run(std::string command, CommandStreams streams, D
   run_ = std::make_shared<CommandRun>(*state_, native(channel_), std::move(command),
                                       std::move(streams));
   co_await run_->start(deadline);
-  if (run_->request() == Acknowledgement::success) co_await run_->carry(deadline);
+  if (!run_->outcome().stopped) co_await run_->carry(deadline);
   co_return run_->outcome();
 }
 

@@ -48,6 +48,10 @@ Error tcp_error(const Endpoint& endpoint, const asio::error_code& error) {
     return connect_error("refused", fmt::format("{} refused the connection", where),
                          "check the port, and that the SSH server runs");
   }
+  if (error == asio::error::connection_reset) {
+    return connect_error("reset", fmt::format("{} reset the connection at once", where),
+                         "see the server's log");
+  }
   return connect_error("unreachable", fmt::format("cannot reach {}: {}", where, error.message()),
                        "check the address and the network");
 }
@@ -129,10 +133,10 @@ std::string host_key_offer(const HostKeyPolicy& policy) {
 
 /// libssh2's callback for SSH_MSG_DISCONNECT (RFC 4253 §11.1).
 // NOLINTNEXTLINE(readability-function-size): the parameters are libssh2's.
-void note_disconnect(LIBSSH2_SESSION*, int, const char* message, int length, const char*, int,
-                     void** abstract) {
+void note_disconnect(LIBSSH2_SESSION*, int reason, const char* message, int length, const char*,
+                     int, void** abstract) {
   const std::string_view words(message, static_cast<std::size_t>(std::max(length, 0)));
-  static_cast<SocketIo*>(*abstract)->note_disconnect(words);
+  static_cast<SocketIo*>(*abstract)->note_disconnect(reason, words);
 }
 
 /// libssh2's callback for SSH_MSG_DEBUG (RFC 4253 §11.3). OpenSSH tells a login's options there:
@@ -210,7 +214,18 @@ Error interrupted_handshake(const Connection::State& state, Interruption why) {
       "see the server's log");
 }
 
+/// The server said why it left during the key exchange.
+Error refused_handshake(const Connection::State& state) {
+  const auto& goodbye = *state.io.goodbye();
+  const auto message =
+      fmt::format("{} ended the key exchange: {}", state.peer_text(), printable(goodbye.words));
+  if (goodbye.reason == SSH_DISCONNECT_KEY_EXCHANGE_FAILED)
+    return {ErrorKind::protocol, "handshake", message, "see the server's log"};
+  return connect_error("reset", message, "see the server's log");
+}
+
 Error failed_handshake(Connection::State& state, int code, const std::string& host_keys) {
+  if (state.io.goodbye()) return refused_handshake(state);
   if (!is_ssh_greeting(state.io.greeting()) && !state.io.greeting().empty())
     return not_ssh_error(state);
   if (code == LIBSSH2_ERROR_SOCKET_DISCONNECT || code == LIBSSH2_ERROR_SOCKET_RECV) {

@@ -37,7 +37,10 @@ void Connection::State::arm_write() {
                     });
 }
 
-Task<void> Connection::State::yield() { co_await asio::post(runtime.context, asio::use_awaitable); }
+Task<void> Connection::State::yield() {
+  co_await asio::post(runtime.context, asio::use_awaitable);
+  io.begin_turn();
+}
 
 bool Connection::State::is_silent(Reading reading) {
   if (!liveness) return false;
@@ -59,6 +62,10 @@ Task<Interruption> Connection::State::wait(Deadline deadline, Reading reading) {
   if (io.ended()) co_return Interruption::lost;
   if (runtime.cancellation.requested()) co_return Interruption::cancelled;
   if (passed(deadline)) co_return Interruption::deadline;
+  if (io.turn_over() && reading == Reading::wanted) {
+    co_await yield();
+    co_return Interruption::none;
+  }
   if (reading == Reading::wanted) arm_read();
   arm_write();
   const Cancellation::Subscription subscription(runtime.cancellation, wakeup);
@@ -71,6 +78,35 @@ std::string Connection::State::peer_text() const {
   return host_and_port(destination.host, destination.port);
 }
 
+bool is_broken(int code) noexcept {
+  switch (code) {
+  case LIBSSH2_ERROR_SOCKET_SEND:
+  case LIBSSH2_ERROR_SOCKET_RECV:
+  case LIBSSH2_ERROR_SOCKET_DISCONNECT:
+  case LIBSSH2_ERROR_INVALID_MAC:
+  case LIBSSH2_ERROR_DECRYPT:
+  case LIBSSH2_ERROR_PROTO:
+  case LIBSSH2_ERROR_OUT_OF_BOUNDARY:
+  case LIBSSH2_ERROR_BUFFER_TOO_SMALL:
+  case LIBSSH2_ERROR_CHANNEL_WINDOW_EXCEEDED: return true;
+  default: return false;
+  }
+}
+
+Error Connection::State::broken_error(int code) const {
+  const bool by_peer = code == LIBSSH2_ERROR_SOCKET_SEND || code == LIBSSH2_ERROR_SOCKET_RECV ||
+                       code == LIBSSH2_ERROR_SOCKET_DISCONNECT;
+  if (by_peer || io.goodbye()) return lost_error();
+  if (code == LIBSSH2_ERROR_CHANNEL_WINDOW_EXCEEDED) {
+    return {ErrorKind::protocol, "channel",
+            fmt::format("{} sent more than it was allowed to, so output is missing", peer_text()),
+            "the server breaks RFC 4254 section 5.2", Phase::execute};
+  }
+  return {ErrorKind::protocol, "corrupt",
+          fmt::format("a packet from {} was damaged, or is no packet", peer_text()),
+          "something on the way changes the bytes, or the server is broken", Phase::execute};
+}
+
 Error Connection::State::lost_error() const {
   if (silent_) {
     return {ErrorKind::connection_lost, "silent",
@@ -79,10 +115,11 @@ Error Connection::State::lost_error() const {
             "the host or the network went away, or raise --server-alive-interval"};
   }
   if (io.goodbye()) {
-    return {ErrorKind::connection_lost,
-            "closed",
-            fmt::format("{} closed the connection: {}", peer_text(), printable(*io.goodbye())),
-            {}};
+    return {
+        ErrorKind::connection_lost,
+        "closed",
+        fmt::format("{} closed the connection: {}", peer_text(), printable(io.goodbye()->words)),
+        {}};
   }
   const bool reset = io.failure() == ECONNRESET || io.failure() == EPIPE;
   return {ErrorKind::connection_lost,

@@ -23,6 +23,9 @@ struct Outcome {
   Interruption interruption = Interruption::none;
 };
 
+/// Whether a libssh2 code means that nothing more can come over this connection.
+[[nodiscard]] bool is_broken(int code) noexcept;
+
 struct Connection::State : std::enable_shared_from_this<Connection::State> {
   State(Runtime runtime_in, Destination destination_in, asio::ip::tcp::socket socket_in);
   ~State();
@@ -33,7 +36,8 @@ struct Connection::State : std::enable_shared_from_this<Connection::State> {
   /// `none` means: try again. Asks a silent peer whether it is there, where `liveness` is set.
   Task<Interruption> wait(Deadline deadline, Reading reading = Reading::wanted);
 
-  /// Lets timers, signals and other coroutines run once, for loops that never have to wait.
+  /// Lets timers, signals and other coroutines run once, for loops that never have to wait, and
+  /// begins a new turn of the socket.
   Task<void> yield();
 
   /// Repeats `step`, a callable giving a libssh2 code, until it is something else than EAGAIN.
@@ -50,6 +54,9 @@ struct Connection::State : std::enable_shared_from_this<Connection::State> {
 
   /// The error of a lost connection: connection_lost (`closed`, `reset`, `silent`).
   [[nodiscard]] Error lost_error() const;
+  /// The error of a libssh2 call that broke the connection (see is_broken): a lost connection, or
+  /// protocol (`corrupt`, `channel`).
+  [[nodiscard]] Error broken_error(int code) const;
   [[nodiscard]] std::string peer_text() const;
 
   Runtime runtime;

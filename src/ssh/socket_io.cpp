@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kReadBuffer = 64UL * 1024;
 constexpr std::size_t kFlushThreshold = 64UL * 1024;
 constexpr std::size_t kGreeting = 1024;
+/// Enough that a turn costs nothing, little enough that one takes a few milliseconds.
+constexpr std::size_t kBytesPerTurn = 2UL * 1024 * 1024;
 
 }  // namespace
 
@@ -30,6 +32,7 @@ ssize_t SocketIo::send(int, const void* bytes, std::size_t count, int, void** ab
 
 ssize_t SocketIo::receive(int, void* bytes, std::size_t count, int, void** abstract) {
   auto& io = *static_cast<SocketIo*>(*abstract);
+  if (io.turn_over()) return -EAGAIN;
   if (io.in_head_ == io.in_tail_) {
     if (io.dead_) return -ECONNRESET;
     if (io.ended_ || !io.fill()) return -EAGAIN;
@@ -37,8 +40,11 @@ ssize_t SocketIo::receive(int, void* bytes, std::size_t count, int, void** abstr
   const auto taken = std::min(count, io.in_tail_ - io.in_head_);
   std::memcpy(bytes, io.in_.data() + io.in_head_, taken);
   io.in_head_ += taken;
+  io.given_this_turn_ += taken;
   return static_cast<ssize_t>(taken);
 }
+
+bool SocketIo::turn_over() const noexcept { return given_this_turn_ >= kBytesPerTurn; }
 
 void SocketIo::note_debug(std::string_view words) {
   constexpr std::string_view kOptions = "key options:";

@@ -16,6 +16,9 @@ namespace sshx::ssh {
 /// stalls on partial writes and deadlocks when a rekey meets a half-sent packet; these rules cure
 /// all three: SEND takes everything into a queue of ours, and RECV never reports the end of the
 /// stream, which we judge ourselves once all packets are read.
+///
+/// A turn hands libssh2 a bounded number of bytes: one call of it drains whatever comes, so a peer
+/// that never stops sending would otherwise keep every deadline waiting.
 class SocketIo {
  public:
   /// The descriptor stays the caller's.
@@ -28,6 +31,10 @@ class SocketIo {
 
   /// Writes what the socket takes now.
   void flush();
+  /// Begins a turn: RECV gives bytes again.
+  void begin_turn() noexcept { given_this_turn_ = 0; }
+  /// Whether this turn's bytes are used up, so that more may be there than RECV said.
+  [[nodiscard]] bool turn_over() const noexcept;
   /// From now on both callbacks fail, so that libssh2 frees a session without waiting.
   void kill() noexcept { dead_ = true; }
   /// Nothing more will be read, whatever comes.
@@ -42,12 +49,18 @@ class SocketIo {
   [[nodiscard]] int failure() const noexcept { return failure_; }
   /// The first bytes that ever came (at most 1 KiB): tells what answers when it is not SSH.
   [[nodiscard]] std::string_view greeting() const noexcept { return greeting_; }
-  /// The server said goodbye (RFC 4253 §11.1), in these words of its own.
-  void note_disconnect(std::string_view words) { goodbye_ = words; }
+  /// What the server said when it disconnected (RFC 4253 §11.1).
+  struct Goodbye {
+    int reason = 0;
+    std::string words;
+  };
+  void note_disconnect(int reason, std::string_view words) {
+    goodbye_ = Goodbye{reason, std::string(words)};
+  }
   /// The server sent a debug message (RFC 4253 §11.3): OpenSSH lists a key's options in one.
   void note_debug(std::string_view words);
   [[nodiscard]] bool forced_command() const noexcept { return forced_command_; }
-  [[nodiscard]] const std::optional<std::string>& goodbye() const noexcept { return goodbye_; }
+  [[nodiscard]] const std::optional<Goodbye>& goodbye() const noexcept { return goodbye_; }
 
  private:
   bool fill();
@@ -58,8 +71,9 @@ class SocketIo {
   std::vector<char> in_;
   std::size_t in_head_ = 0;
   std::size_t in_tail_ = 0;
+  std::size_t given_this_turn_ = 0;
   std::string greeting_;
-  std::optional<std::string> goodbye_;
+  std::optional<Goodbye> goodbye_;
   Deadline last_received_ = Clock::now();
   int failure_ = 0;
   bool ended_ = false;
