@@ -1,7 +1,8 @@
 """A scripted SSH server, only for what a real sshd cannot be made to do.
 
 A script is a function of an `Exchange`, called when the exec request has come. It may send any message in any order;
-what it does not send is not sent. `PlainListener` is for peers that do not speak SSH at all.
+what it does not send is not sent. A fault is a function of a `Moment`, called when the server's own message of a phase
+is about to go out; it decides what goes out instead. `PlainListener` is for peers that do not speak SSH at all.
 """
 
 import logging
@@ -11,35 +12,74 @@ import struct
 import threading
 
 import paramiko
-from paramiko.common import MSG_CHANNEL_REQUEST, cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
-from paramiko.common import cMSG_CHANNEL_EXTENDED_DATA, cMSG_CHANNEL_FAILURE, cMSG_CHANNEL_REQUEST, cMSG_CHANNEL_SUCCESS
 
 # A client that goes away in the middle is what many tests are about, not news.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)
 
+# RFC 4253 §12, RFC 4252 §6, RFC 4254 §9.
+DISCONNECT, IGNORE, UNIMPLEMENTED, DEBUG, KEXINIT, KEX_REPLY = 1, 2, 3, 4, 20, 31
+USERAUTH_FAILURE, USERAUTH_SUCCESS, USERAUTH_BANNER, USERAUTH_PK_OK = 51, 52, 53, 60
+GLOBAL_REQUEST, REQUEST_SUCCESS, REQUEST_FAILURE = 80, 81, 82
+CHANNEL_OPEN, CHANNEL_OPEN_CONFIRMATION, CHANNEL_OPEN_FAILURE, CHANNEL_WINDOW_ADJUST = 90, 91, 92, 93
+CHANNEL_DATA, CHANNEL_EXTENDED_DATA, CHANNEL_EOF, CHANNEL_CLOSE = 94, 95, 96, 97
+CHANNEL_REQUEST, CHANNEL_SUCCESS, CHANNEL_FAILURE = 98, 99, 100
+
+# The phase that a message of the server belongs to; the banner is no message, and "output" is what follows the first
+# data (see `work`), so that a fault in it finds a command that has begun.
+_PHASES = {
+    KEXINIT: "negotiation",
+    KEX_REPLY: "key exchange",
+    USERAUTH_FAILURE: "authentication",
+    USERAUTH_SUCCESS: "authentication",
+    USERAUTH_PK_OK: "authentication",
+    CHANNEL_OPEN_CONFIRMATION: "channel open",
+    CHANNEL_SUCCESS: "exec request",
+    CHANNEL_EXTENDED_DATA: "output",
+    CHANNEL_REQUEST: "exit",
+    CHANNEL_EOF: "close",
+    CHANNEL_CLOSE: "close",
+}
 _EXTENDED_STDERR = 1
 _MAX_PACKET = 32000
+
+
+def encode(kind, *fields):
+    """One message: bool → boolean, int → uint32, bytes and str → string (RFC 4251 §5)."""
+    message = paramiko.Message()
+    message.add_byte(bytes([kind]))
+    for value in fields:
+        if isinstance(value, bool):
+            message.add_boolean(value)
+        elif isinstance(value, int):
+            message.add_int(value)
+        else:
+            message.add_string(value)
+    return message.asbytes()
+
+
+def work(exchange):
+    """The script of a faultless run: `begun` on stdout, `done` on stderr, status 0."""
+    exchange.stdout(b"begun\n")
+    exchange.stderr(b"done\n")
+    exchange.exit_status(0)
+    exchange.end_of_file()
+    exchange.close()
 
 
 class Exchange:
     """One accepted exec request: what a script uses to answer it, message by message."""
 
-    def __init__(self, transport, channel, connection, command):
+    def __init__(self, transport, channel, command):
         self._transport = transport
         self._channel = channel
-        self._connection = connection
         self.command = command
         self.stopped = threading.Event()
 
     def stdout(self, content):
-        self._send(cMSG_CHANNEL_DATA, lambda message: message.add_string(content))
+        self.send(CHANNEL_DATA, content)
 
     def stderr(self, content):
-        def add(message):
-            message.add_int(_EXTENDED_STDERR)
-            message.add_string(content)
-
-        self._send(cMSG_CHANNEL_EXTENDED_DATA, add)
+        self.send(CHANNEL_EXTENDED_DATA, _EXTENDED_STDERR, content)
 
     def stdout_split(self, content, seed):
         """Sends `content` in packets of random sizes."""
@@ -51,34 +91,39 @@ class Exchange:
             self.stderr(piece)
 
     def exit_status(self, status):
-        self._request("exit-status", lambda message: message.add_int(status))
+        self.send(CHANNEL_REQUEST, "exit-status", False, status)
 
     def exit_signal(self, name, core_dumped=False, text=""):
         """RFC 4254 §6.10; `name` goes out as given, without `SIG` by the rules, but a server may break them."""
-
-        def add(message):
-            message.add_string(name)
-            message.add_boolean(core_dumped)
-            message.add_string(text)
-            message.add_string("")
-
-        self._request("exit-signal", add)
+        self.send(CHANNEL_REQUEST, "exit-signal", False, name, core_dumped, text, "")
 
     def end_of_file(self):
-        self._send(cMSG_CHANNEL_EOF)
+        self.send(CHANNEL_EOF)
 
     def close(self):
-        self._send(cMSG_CHANNEL_CLOSE)
+        self.send(CHANNEL_CLOSE)
         # Else the library would answer the client's CLOSE by one of its own.
         self._channel.closed = True
 
+    def send(self, kind, *fields):
+        """Any message that begins with the channel's number."""
+        self.send_raw(encode(kind, self._channel.remote_chanid, *fields))
+
+    def send_raw(self, message):
+        """A whole message; waits while keys are being exchanged."""
+        self._transport._send_user_message(message)  # pylint: disable=protected-access
+
+    def exchange_keys(self):
+        """Starts a key exchange of the server's and waits until the new keys are in use."""
+        self._transport.renegotiate_keys()
+
     def drop_connection(self):
         """Ends the TCP connection by a reset, without an SSH message."""
-        _reset(self._connection)
+        reset(self._transport.wire)
 
     def disconnect(self):
         """Ends the TCP connection in the ordinary way, without closing the channel first."""
-        self._connection.shutdown(socket.SHUT_RDWR)
+        self._transport.wire.shutdown(socket.SHUT_RDWR)
 
     def on_request(self, answer):
         """From here on, calls `answer(name, want_reply, message)` for each channel request instead of answering it."""
@@ -87,33 +132,71 @@ class Exchange:
             answer(message.get_text(), message.get_boolean(), message)
 
         table = self._transport._channel_handler_table  # pylint: disable=protected-access
-        self._transport._channel_handler_table = {**table, MSG_CHANNEL_REQUEST: call}
+        self._transport._channel_handler_table = {**table, CHANNEL_REQUEST: call}
 
     def accept_request(self):
-        self._send(cMSG_CHANNEL_SUCCESS)
+        self.send(CHANNEL_SUCCESS)
 
     def refuse_request(self):
-        self._send(cMSG_CHANNEL_FAILURE)
+        self.send(CHANNEL_FAILURE)
 
     def hold(self):
         """Sends nothing more until the server is stopped."""
         self.stopped.wait()
 
-    def _request(self, name, add):
-        def add_all(message):
-            message.add_string(name)
-            message.add_boolean(False)
-            add(message)
 
-        self._send(cMSG_CHANNEL_REQUEST, add_all)
+class Moment:
+    """The server's own message of a phase, held back: what a fault uses. What it does not send is not sent."""
 
-    def _send(self, kind, add=None):
-        message = paramiko.Message()
-        message.add_byte(kind)
-        message.add_int(self._channel.remote_chanid)
-        if add is not None:
-            add(message)
-        self._transport._send_user_message(message)  # pylint: disable=protected-access
+    def __init__(self, transport, phase, message):
+        self._transport = transport
+        self.phase = phase
+        self.message = message
+
+    def answer(self):
+        """Sends the message after all (at the banner: goes on)."""
+        if self.message is None:
+            self._transport.awaited = True
+        else:
+            self.send_raw(self.message)
+
+    def send(self, kind, *fields):
+        self.send_raw(encode(kind, *fields))
+
+    def send_raw(self, message):
+        """One whole message, under the keys in use."""
+        self._transport.send_unhindered(message)
+
+    def write(self, content):
+        """Bytes as they are, no packet."""
+        self._transport.wire.sendall(content)
+
+    def forget(self):
+        """Leaves out all messages of this phase, and goes on with everything else."""
+        self._transport.forgotten.add(self.phase)
+
+    def fall_silent(self):
+        """Reads on, but sends nothing more."""
+        self._transport.silent = True
+
+    def crawl(self):
+        """Writes every byte of its own from now on."""
+        self._transport.wire.crawling = True
+
+    def close(self):
+        self._transport.wire.shutdown(socket.SHUT_RDWR)
+
+    def half_close(self):
+        """Says that nothing more comes, and reads on."""
+        self._transport.silent = True
+        self._transport.wire.shutdown(socket.SHUT_WR)
+
+    def reset(self):
+        reset(self._transport.wire)
+
+    def alive(self):
+        """Whether the client is still there."""
+        return self._transport.is_active()
 
 
 class ScriptedServer:
@@ -122,21 +205,28 @@ class ScriptedServer:
     `accept_exec`: the answer to the exec request; "never" answers nothing at all.
     `banner_gate`: an Event that must be set before the server says a word.
     `refused_signatures`: public key algorithms that it does not accept, and announces so (RFC 8308).
+    `faults`: phase → fault, each struck once a connection.
+    `once`: later exec requests of a connection are refused, so that a script is played for the first alone.
     """
 
     address = "127.0.0.1"
 
-    def __init__(self, host_key, script=None, accept_exec=True, banner_gate=None, refused_signatures=()):
+    def __init__(
+        self, host_key, script=None, accept_exec=True, banner_gate=None, refused_signatures=(), faults=None, once=False
+    ):
         self.host_key = host_key
         self.commands = []
         self.authentications = []
+        self.received = []
+        self.connections = []
+        self.faults = faults or {}
         self._script = script or (lambda exchange: exchange.hold())
         self._accept_exec = accept_exec
         self._banner_gate = banner_gate
         self._refused_signatures = refused_signatures
+        self._once = once
         self._paramiko_key = paramiko.Ed25519Key(filename=host_key.path)
         self._stopped = threading.Event()
-        self.connections = []
         self._live = []
         self._listener = socket.create_server((self.address, 0), backlog=128)
         self.port = self._listener.getsockname()[1]
@@ -152,6 +242,7 @@ class ScriptedServer:
             for exchange in exchanges:
                 exchange.stopped.set()
             transport.close()
+            transport.wire.close()
 
     def _accept(self):
         while not self._stopped.is_set():
@@ -165,21 +256,26 @@ class ScriptedServer:
     def _serve(self, connection):
         if self._banner_gate is not None:
             self._banner_gate.wait()
-        transport = _Transport(connection, disabled_algorithms={"pubkeys": list(self._refused_signatures)})
+        transport = _Transport(_Wire(connection), self)
         exchanges = []
         self._live.append((transport, exchanges))
         transport.add_server_key(self._paramiko_key)
         try:
-            transport.start_server(server=_Account(self, transport, connection, exchanges), event=threading.Event())
+            if transport.greets():
+                transport.start_server(server=_Account(self, transport, exchanges), event=threading.Event())
         except (OSError, paramiko.SSHException):
             transport.close()
+
+    @property
+    def disabled_algorithms(self):
+        return {"pubkeys": list(self._refused_signatures)}
 
     def request_exec(self, command):
         """Records the command and says how the exec request is answered."""
         self.commands.append(command)
         if self._accept_exec == "never":
             self._stopped.wait()
-        return bool(self._accept_exec)
+        return bool(self._accept_exec) and not (self._once and len(self.commands) > 1)
 
     def play(self, exchange):
         try:
@@ -189,10 +285,9 @@ class ScriptedServer:
 
 
 class _Account(paramiko.ServerInterface):
-    def __init__(self, server, transport, connection, exchanges):
+    def __init__(self, server, transport, exchanges):
         self._server = server
         self._transport = transport
-        self._connection = connection
         self._exchanges = exchanges
 
     def get_allowed_auths(self, username):
@@ -208,7 +303,7 @@ class _Account(paramiko.ServerInterface):
     def check_channel_exec_request(self, channel, command):
         if not self._server.request_exec(command):
             return False
-        exchange = Exchange(self._transport, channel, self._connection, command)
+        exchange = Exchange(self._transport, channel, command)
         self._exchanges.append(exchange)
         # The reply goes out on this thread after this function has returned, so the script needs a thread of its own.
         threading.Thread(target=self._after_reply, args=(exchange,), daemon=True).start()
@@ -219,17 +314,67 @@ class _Account(paramiko.ServerInterface):
         self._server.play(exchange)
 
 
-class _Transport(paramiko.Transport):
-    """Tells when the answer to the exec request has been written."""
+class _Wire:
+    """The TCP connection; `crawling` makes every byte a write of its own."""
 
-    def __init__(self, connection, **options):
-        super().__init__(connection, **options)
+    def __init__(self, connection):
+        self._connection = connection
+        self.crawling = False
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, content):
+        return self._connection.send(content[:1] if self.crawling else content)
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+
+class _Transport(paramiko.Transport):
+    """Strikes the faults, and tells when the answer to the exec request has been written."""
+
+    def __init__(self, wire, server):
+        self.wire = wire
+        self.silent = False
+        self.awaited = False
+        self.forgotten = set()
         self.exec_answered = threading.Event()
+        self._faults = dict(server.faults)
+        super().__init__(wire, disabled_algorithms=server.disabled_algorithms)
+        self._record(server.received)
+
+    def greets(self):
+        """Whether the server goes on to its banner."""
+        fault = self._faults.pop("banner", None)
+        if fault is None:
+            return True
+        fault(Moment(self, "banner", None))
+        return self.awaited
+
+    def send_unhindered(self, message):
+        if not self.silent:
+            super()._send_message(message)
 
     def _send_message(self, data):
-        super()._send_message(data)
-        if data.asbytes()[:1] == cMSG_CHANNEL_SUCCESS:
+        message = data if isinstance(data, bytes) else data.asbytes()
+        phase = _PHASES.get(message[0])
+        fault = self._faults.pop(phase, None)
+        if fault is not None:
+            fault(Moment(self, phase, message))
+        elif phase not in self.forgotten:
+            self.send_unhindered(message)
+        if message[0] == CHANNEL_SUCCESS:
             self.exec_answered.set()
+
+    def _record(self, received):
+        """Keeps the number of each message that comes."""
+        read = self.packetizer.read_message
+
+        def read_message():
+            kind, message = read()
+            received.append(kind)
+            return kind, message
+
+        self.packetizer.read_message = read_message
 
 
 class PlainListener:
@@ -274,6 +419,7 @@ def _random_pieces(content, seed):
         at += size
 
 
-def _reset(connection):
+def reset(connection):
+    """Ends a TCP connection by RST."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
