@@ -1,6 +1,7 @@
 """What a scripted server can do wrong at a `Moment`, by the names that docs/fault-matrix.md uses."""
 
 import random
+import threading
 
 from tests.lab.scripted_server import (
     CHANNEL_CLOSE, CHANNEL_DATA, CHANNEL_EOF, CHANNEL_EXTENDED_DATA, CHANNEL_FAILURE, CHANNEL_OPEN,
@@ -19,6 +20,7 @@ _BY_APPLICATION = 11
 _PROHIBITED = 1
 _MAX_UINT32 = 0xFFFFFFFF
 _WINDOW_OF_SSHX = 4 << 20
+_LATE_SECONDS = 2.7
 
 
 def silence(moment):
@@ -102,7 +104,7 @@ def refuse_algorithms(moment):
 
 
 def refuse_key_exchange(moment):
-    moment.send(DISCONNECT, _BAD_KEY_EXCHANGE, "no key exchange today", "")
+    moment.send(DISCONNECT, _BAD_KEY_EXCHANGE, FAREWELL, "")
     moment.half_close()
 
 
@@ -219,6 +221,26 @@ def data_after_end(moment):
     moment.answer()
 
 
+def new_keys(moment):
+    """A key exchange just here; the right message goes out under the new keys."""
+
+    def exchange():
+        moment.exchange_keys()
+        moment.answer()
+
+    if moment.phase == "exec request":
+        # This is the thread that would have to read the client's half.
+        threading.Thread(target=exchange, daemon=True).start()
+    else:
+        exchange()
+
+
+def late_reply(moment):
+    """Answers after the command's timeout (docs/fault-matrix.md), and says nothing about how it ends."""
+    moment.forget("first output", "output", "exit", "close")
+    threading.Timer(_LATE_SECONDS, moment.answer).start()
+
+
 def _status(number, wants_reply=False):
     return encode(CHANNEL_REQUEST, _CLIENTS_CHANNEL, "exit-status", wants_reply, number)
 
@@ -228,7 +250,10 @@ def _signal(name):
 
 
 def status_3_then_0(moment):
+    """The client has seen the first one when the second one comes."""
     moment.send_raw(_status(3))
+    for _ in range(3):
+        moment.ask()
     moment.answer()
 
 
@@ -277,7 +302,8 @@ def early_exit(moment):
 
 
 def early_data(moment):
-    moment.send(CHANNEL_EXTENDED_DATA, _CLIENTS_CHANNEL, 1, b"early\n")
+    moment.forget("first output")
+    moment.send(CHANNEL_DATA, _CLIENTS_CHANNEL, b"begun\n")
     moment.answer()
 
 
@@ -335,6 +361,8 @@ FAULTS = {
     "end without a reply": early_exit,
     "data before the reply": early_data,
     "no window": no_window,
+    "new keys": new_keys,
+    "late reply": late_reply,
 }
 
 

@@ -24,8 +24,8 @@ CHANNEL_OPEN, CHANNEL_OPEN_CONFIRMATION, CHANNEL_OPEN_FAILURE, CHANNEL_WINDOW_AD
 CHANNEL_DATA, CHANNEL_EXTENDED_DATA, CHANNEL_EOF, CHANNEL_CLOSE = 94, 95, 96, 97
 CHANNEL_REQUEST, CHANNEL_SUCCESS, CHANNEL_FAILURE = 98, 99, 100
 
-# The phase that a message of the server belongs to; the banner is no message, and "output" is what follows the first
-# data (see `work`), so that a fault in it finds a command that has begun.
+# The phase that a message of the server belongs to. The banner is no message, and "output" is what follows the first data
+# (see `work`), so that a fault in it finds a command that has begun.
 _PHASES = {
     KEXINIT: "negotiation",
     KEX_REPLY: "key exchange",
@@ -34,6 +34,7 @@ _PHASES = {
     USERAUTH_PK_OK: "authentication",
     CHANNEL_OPEN_CONFIRMATION: "channel open",
     CHANNEL_SUCCESS: "exec request",
+    CHANNEL_DATA: "first output",
     CHANNEL_EXTENDED_DATA: "output",
     CHANNEL_REQUEST: "exit",
     CHANNEL_EOF: "close",
@@ -113,10 +114,6 @@ class Exchange:
         """A whole message; waits while keys are being exchanged."""
         self._transport._send_user_message(message)  # pylint: disable=protected-access
 
-    def exchange_keys(self):
-        """Starts a key exchange of the server's and waits until the new keys are in use."""
-        self._transport.renegotiate_keys()
-
     def drop_connection(self):
         """Ends the TCP connection by a reset, without an SSH message."""
         reset(self._transport.wire)
@@ -171,9 +168,17 @@ class Moment:
         """Bytes as they are, no packet."""
         self._transport.wire.sendall(content)
 
-    def forget(self):
-        """Leaves out all messages of this phase, and goes on with everything else."""
-        self._transport.forgotten.add(self.phase)
+    def forget(self, *phases):
+        """Leaves out all messages of this phase, or of those named, and goes on with everything else."""
+        self._transport.forgotten.update(phases or (self.phase,))
+
+    def exchange_keys(self):
+        """Begins a key exchange and waits until the new keys are in use; on a thread that is not the connection's own."""
+        self._transport.renegotiate_keys()
+
+    def ask(self):
+        """Asks the client something and waits for its answer: then it has read all that was sent before."""
+        self._transport.ask()
 
     def fall_silent(self):
         """Reads on, but sends nothing more."""
@@ -210,6 +215,7 @@ class ScriptedServer:
     """
 
     address = "127.0.0.1"
+    user = "alice"
 
     def __init__(
         self, host_key, script=None, accept_exec=True, banner_gate=None, refused_signatures=(), faults=None, once=False
@@ -338,6 +344,7 @@ class _Transport(paramiko.Transport):
         self.awaited = False
         self.forgotten = set()
         self.exec_answered = threading.Event()
+        self._answered = threading.Event()
         self._faults = dict(server.faults)
         super().__init__(wire, disabled_algorithms=server.disabled_algorithms)
         self._record(server.received)
@@ -351,19 +358,34 @@ class _Transport(paramiko.Transport):
         return self.awaited
 
     def send_unhindered(self, message):
-        if not self.silent:
-            super()._send_message(message)
+        if self.silent:
+            return
+        super()._send_message(message)
+        if message[0] == CHANNEL_SUCCESS:
+            self.exec_answered.set()
+
+    def ask(self):
+        self._answered.clear()
+        self.send_unhindered(encode(GLOBAL_REQUEST, "question@example.com", True))
+        self._answered.wait(timeout=10)
+
+    def _send_user_message(self, data):
+        # Struck here already, because the original holds a lock that a key exchange needs.
+        if not self._struck(data):
+            super()._send_user_message(data)
 
     def _send_message(self, data):
-        message = data if isinstance(data, bytes) else data.asbytes()
+        if not self._struck(data):
+            self.send_unhindered(_bytes_of(data))
+
+    def _struck(self, data):
+        """Whether a fault has taken the place of this message."""
+        message = _bytes_of(data)
         phase = _PHASES.get(message[0])
         fault = self._faults.pop(phase, None)
         if fault is not None:
             fault(Moment(self, phase, message))
-        elif phase not in self.forgotten:
-            self.send_unhindered(message)
-        if message[0] == CHANNEL_SUCCESS:
-            self.exec_answered.set()
+        return fault is not None or phase in self.forgotten
 
     def _record(self, received):
         """Keeps the number of each message that comes."""
@@ -372,6 +394,8 @@ class _Transport(paramiko.Transport):
         def read_message():
             kind, message = read()
             received.append(kind)
+            if kind == REQUEST_FAILURE:
+                self._answered.set()
             return kind, message
 
         self.packetizer.read_message = read_message
@@ -408,6 +432,10 @@ class PlainListener:
                 continue
             if self._close:
                 connection.close()
+
+
+def _bytes_of(message):
+    return message if isinstance(message, bytes) else message.asbytes()
 
 
 def _random_pieces(content, seed):
