@@ -450,4 +450,6 @@ def _random_pieces(content, seed):
 def reset(connection):
     """Ends a TCP connection by RST."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    # The kernel keeps the socket while another thread waits in it; this wakes that one up and sends nothing.
+    connection.shutdown(socket.SHUT_RD)
     connection.close()
