@@ -87,6 +87,10 @@ class Link:
         for direction in DIRECTIONS:
             self._open[direction].set()
 
+    @property
+    def stalled(self):
+        return not all(event.is_set() for event in self._open.values())
+
     def flip(self, direction, skip=0):
         """Flips a bit of the byte that comes after the next `skip` ones."""
         self._flips[direction].append(self.passed[direction] + skip)
