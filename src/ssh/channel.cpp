@@ -61,6 +61,7 @@ class CommandRun {
   bool send_chunk();
   void send_end_of_input();
   void note_exit_signal();
+  void note_broken(int code);
   [[nodiscard]] bool finished(bool output_moved);
   [[nodiscard]] bool ended_early();
   [[nodiscard]] Deadline end_of_grace() const;
@@ -132,17 +133,19 @@ bool CommandRun::read_stream(OutputStream stream) {
   bool progress = false;
   for (std::size_t i = 0; i < kReadsPerTurn && streams_.output.ready(); ++i) {
     const auto got = libssh2_channel_read_ex(channel_, id, buffer_.data(), buffer_.size());
-    if (got < 0 && got != LIBSSH2_ERROR_EAGAIN && !lost_) {
-      lost_ = true;
-      broken_ = static_cast<int>(got);
-      state_.io.stop_receiving();
-    }
+    if (is_broken(static_cast<int>(got))) note_broken(static_cast<int>(got));
     if (got <= 0) break;
     streams_.output.receive(stream, {buffer_.data(), static_cast<std::size_t>(got)});
     last_activity_ = Clock::now();
     progress = true;
   }
   return progress;
+}
+
+void CommandRun::note_broken(int code) {
+  if (broken_ == 0) broken_ = code;
+  lost_ = true;
+  state_.io.stop_receiving();
 }
 
 bool CommandRun::read_output() {
@@ -213,7 +216,9 @@ Deadline CommandRun::end_of_grace() const {
 bool CommandRun::finished(bool output_moved) {
   note_exit();
   if (!output_moved && libssh2_channel_eof(channel_) == 1) {
-    outcome_.closed = libssh2_channel_wait_closed(channel_) == 0;
+    const int code = libssh2_channel_wait_closed(channel_);
+    outcome_.closed = code == 0;
+    if (is_broken(code)) note_broken(code);
     // That call reads on: the exit status may have come with the close.
     note_exit();
     if (exit_known() || outcome_.closed) return true;
