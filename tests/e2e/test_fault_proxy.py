@@ -70,7 +70,7 @@ class SweepTest(ProxyCase):
         # A flipped length makes one side wait for the rest of a packet that never comes: its own clocks end that.
         document = self.run_json(
             self.command(), "--connect-timeout", "3s", "--timeout", "3s",
-            "--server-alive-interval", "1s", "--server-alive-count-max", "2",
+            "--server-alive-interval", "2s", "--server-alive-count-max", "1",
         )  # fmt: skip
         self.assert_true(document)
         if direction == "down" and byte >= self.output_passed:
@@ -160,7 +160,7 @@ class StallTest(ProxyCase):
         gate = self.gate()
         proxy = self.through()
         running = self.sshx.start(
-            "run", "--target", "target", "--json", "--server-alive-interval", "1s", "--server-alive-count-max", "2",
+            "run", "--target", "target", "--json", "--server-alive-interval", "2s", "--server-alive-count-max", "1",
             "--timeout", "300s", "--", f"echo begun; read x < {gate}; read x < {gate}",
         )  # fmt: skip
         _open_gate(gate)
@@ -174,8 +174,8 @@ class StallTest(ProxyCase):
             completion="unknown",
             remote_state="unknown",
             exit_code=-1,
-            limits__server_alive_interval_ms=1000,
-            limits__server_alive_count_max=2,
+            limits__server_alive_interval_ms=2000,
+            limits__server_alive_count_max=1,
         )
         self.assertEqual(document["error"]["retry_safety"], "verify_first")
         (event,) = self.sshx.json("audit", "query", code=0)["events"]
@@ -186,7 +186,7 @@ class StallTest(ProxyCase):
         gate = self.gate()
         proxy = self.through()
         running = self.sshx.start(
-            "run", "--target", "target", "--json", "--server-alive-interval", "1s", "--server-alive-count-max", "1",
+            "run", "--target", "target", "--json", "--server-alive-interval", "2s", "--server-alive-count-max", "1",
             "--", f"read x < {gate}; read x < {gate}; echo ok",
         )  # fmt: skip
         _open_gate(gate)
