@@ -4,32 +4,18 @@ import array
 import base64
 import fcntl
 import os
-import sys
 import termios
 import unittest
 
-from tests.lab import LabCase, TargetCase, eventually
+from tests.lab import TargetCase, eventually
 from tests.lab.facts import size_in_document, stream
+from tests.lab.measure import PeakMemory, is_instrumented
 from tests.lab.processes import is_running
-from tests.lab.scripted_server import ScriptedServer
-from tests.lab.sshx import binary_path
+from tests.lab.scripted_case import ScriptedCase
 
 _MIB = 1 << 20
 # What a bounded run may take beside what it keeps (B006).
 _RSS_ALLOWANCE_KIB = 32 * 1024
-# Runs argv[2:] and writes the most memory that it held, in KiB, to the file argv[1].
-_MEASURE = """
-import os, resource, sys
-code = os.spawnv(os.P_WAIT, sys.argv[2], sys.argv[2:])
-with open(sys.argv[1], "w") as file:
-    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
-os._exit(code)
-"""
-
-
-def _is_instrumented():
-    with open(binary_path(), "rb") as file:
-        return b"__asan_init" in file.read()
 
 
 class BinaryOutputTest(TargetCase):
@@ -75,10 +61,10 @@ class VolumeTest(TargetCase):
     # B006, B007
     def test_both_streams_full_at_once(self):
         command = "dd if=/dev/zero bs=1M count=64 status=none & dd if=/dev/zero bs=1M count=64 status=none >&2; wait"
-        peak = os.path.join(self.sshx.directory, "peak")
+        peak = PeakMemory(self.sshx.directory)
         document = self.run_json(
             command, options=("--max-output-bytes", "1M"), code=0, timeout=120,
-            prefix=(sys.executable, "-I", "-c", _MEASURE, peak),
+            prefix=peak.prefix,
         )  # fmt: skip
         self.assert_fields(
             document,
@@ -88,9 +74,8 @@ class VolumeTest(TargetCase):
             stderr_truncated=True,
             completion="completed",
         )
-        if not _is_instrumented():
-            with open(peak, encoding="ascii") as file:
-                self.assertLess(int(file.read()), 2 * 1024 + _RSS_ALLOWANCE_KIB)
+        if not is_instrumented():
+            self.assertLess(peak.kib(), 2 * 1024 + _RSS_ALLOWANCE_KIB)
 
     def test_text_mode_streams_everything(self):
         command = "dd if=/dev/zero bs=1M count=24 status=none & dd if=/dev/zero bs=1M count=24 status=none >&2; wait"
@@ -217,22 +202,6 @@ class CapTest(TargetCase):
         with open(mark, encoding="ascii") as file:
             remote = int(file.read())
         eventually(lambda: not is_running(remote), "the remote `yes` is gone")
-
-
-class ScriptedCase(LabCase):
-    def scripted(self, script=None, **options):
-        """A scripted server that is trusted and is the host `fake`."""
-        server = ScriptedServer(self.lab.key(name="host"), script, **options)
-        self.addCleanup(server.stop)
-        self.sshx.trust(server.known_hosts_line())
-        self.sshx.ok(
-            "host", "add", "fake", "--address", server.address, "--port", server.port, "--user", "alice",
-            "--identity", self.lab.key().path,
-        )  # fmt: skip
-        return server
-
-    def run_fake(self, *options, **keywords):
-        return self.sshx.json("run", "--target", "fake", *options, "--", "work", **keywords)
 
 
 class EndOfCommandTest(ScriptedCase):

@@ -91,6 +91,23 @@ class Exchange:
         for piece in _random_pieces(content, seed):
             self.stderr(piece)
 
+    def within_window(self, content, extended=None):
+        """Sends `content` on stdout, or as extended data of this type, no faster than the client allows."""
+        while content:
+            with self._channel.lock:
+                size = self._channel._wait_for_send_window(min(len(content), _MAX_PACKET))  # pylint: disable=protected-access
+            if size == 0:
+                raise EOFError("the channel was closed")
+            if extended is None:
+                self.stdout(content[:size])
+            else:
+                self.send(CHANNEL_EXTENDED_DATA, extended, content[:size])
+            content = content[size:]
+
+    def ask(self):
+        """Asks the client something and waits for its answer: then it has read all that was sent before."""
+        self._transport.ask()
+
     def exit_status(self, status):
         self.send(CHANNEL_REQUEST, "exit-status", False, status)
 
