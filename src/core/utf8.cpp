@@ -100,13 +100,24 @@ void append_all(std::string& out, std::string_view text, Layout layout) {
   }
 }
 
+/// Whether continuation bytes could make `start`, which is no character yet, one.
+bool can_become_character(std::string_view start) {
+  if (decode(start).length != 0) return false;
+  for (std::size_t missing = 1; missing <= 3; ++missing) {
+    for (const char continuation : {'\x80', '\xBF'}) {
+      const auto whole = std::string(start) + std::string(missing, continuation);
+      if (decode(whole).length == whole.size()) return true;
+    }
+  }
+  return false;
+}
+
 /// How many bytes at the end begin a character whose rest may still come (RFC 3629 §3).
 std::size_t unfinished(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
-    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if ((byte & 0xC0U) == 0x80) continue;
-    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    return length > back ? back : 0;
+    const auto start = text.substr(text.size() - back);
+    if ((static_cast<unsigned char>(start.front()) & 0xC0U) == 0x80) continue;
+    return can_become_character(start) ? back : 0;
   }
   return 0;
 }

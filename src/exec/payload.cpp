@@ -173,9 +173,10 @@ std::string prologue(const Payload& payload) {
     text += fmt::format("export {}={} || exit; ", variable.substr(0, equals),
                         shell_quote(variable.substr(equals + 1)));
   }
-  if (!payload.directory.empty())
-    text += fmt::format("cd -- {} || exit; ", shell_quote(payload.directory));
-  return text;
+  if (payload.directory.empty()) return text;
+  // "./" keeps CDPATH and the meaning of "-" out of it (POSIX.1-2017, cd).
+  const auto* here = payload.directory.starts_with('/') ? "" : "./";
+  return text + fmt::format("cd -- {} || exit; ", shell_quote(here + payload.directory));
 }
 
 /// Reads the script from descriptor 3. A socket, which some servers give as stdin, cannot be opened
@@ -249,8 +250,11 @@ std::string exec_request(const Payload& payload) {
   if (plain) return payload.bytes;
   const auto start = prologue(payload);
   if (payload.interpreter) return for_any_shell(start + script_runner(*payload.interpreter));
+  // The login shell as sshd named it, whatever --env makes of SHELL; and bash, which takes its
+  // first start by sshd for a login (SHLVL), does not read its start-up file a second time.
   return for_any_shell(
-      fmt::format("{}exec \"${{SHELL:-/bin/sh}}\" -c {}", start, shell_quote(payload.bytes)));
+      fmt::format("set -- \"${{SHELL:-/bin/sh}}\"; export SHLVL=1; {}exec \"$1\" -c {}", start,
+                  shell_quote(payload.bytes)));
 }
 
 }  // namespace sshx::exec

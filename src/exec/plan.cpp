@@ -67,6 +67,7 @@ Json projection(std::string_view operation, const SessionRequest& session,
            {{"mode", to_string(action.input)},
             {"bytes", action.stdin_bytes},
             {"held", action.stdin_held}}},
+          {"second_channel", action.second_channel == SecondChannel::automatic},
           {"limits", limits_json(limits)}};
 }
 

@@ -24,6 +24,9 @@ enum class Risk : std::uint8_t { read, mutation, privileged, destructive };
 
 enum class InputMode : std::uint8_t { empty, given, inherited };
 
+/// Whether a second session may be opened to end a command and to look whether it is gone.
+enum class SecondChannel : std::uint8_t { automatic, never };
+
 /// What an operation will do on its target. Of stdin not even a digest is shown, since it may be a
 /// short secret.
 struct ActionSummary {
@@ -32,6 +35,7 @@ struct ActionSummary {
   InputMode input = InputMode::empty;
   std::size_t stdin_bytes = 0;  ///< Of a given input.
   bool stdin_held = false;      ///< It stays open until the command ends.
+  SecondChannel second_channel = SecondChannel::automatic;
 };
 
 /// The effective limits, echoed in plan and result.

@@ -97,7 +97,7 @@ ssh::Task<Status> carry_out(ssh::Runtime runtime, const RunRequest& run,
   result.outcome = co_await channel.run(command, streams, after(run.timeout_seconds));
   if (is_left_running(result.outcome)) {
     result.termination = co_await terminate(runtime, *connection, channel, run.session.target.user,
-                                            run.second_channel);
+                                            run.action.second_channel);
     result.outcome.request = channel.acknowledgement();
   }
   result.observed.exec_ms = milliseconds_between(started, Clock::now());

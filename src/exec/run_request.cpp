@@ -39,7 +39,7 @@ Status prepare_input(const Json& request, RunRequest& run) {
     return config_error("request_conflict", "stdin is given more than once",
                         "use one of --stdin, --stdin-file, stdin and stdin_base64");
   }
-  if (run.action.payload.interpreter && sources > 0) {
+  if (run.action.payload.interpreter && (sources > 0 || run.action.stdin_held)) {
     return config_error("request_conflict", "a script has no stdin that could be given",
                         "its stdin carries the script; run a command that reads stdin instead");
   }
@@ -114,7 +114,7 @@ Result<RunRequest> prepare_run(const Json& request) {
   SSHX_CHECK(prepare_liveness(request, run));
   SSHX_TRY(run.session, plan_session(request));
   run.timeout_seconds = request["timeout_seconds"].get<double>();
-  if (request["second_channel"] == "never") run.second_channel = SecondChannel::never;
+  if (request["second_channel"] == "never") run.action.second_channel = SecondChannel::never;
   run.limits = limits_of(run);
   run.notes = run.session.trust.known_hosts.warnings();
   if (run.action.payload.terminal)

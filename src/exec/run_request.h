@@ -5,7 +5,6 @@
 #include "core/json.h"
 #include "exec/plan.h"
 #include "exec/session.h"
-#include "exec/termination.h"
 
 namespace sshx::exec {
 
@@ -19,7 +18,6 @@ struct RunRequest {
   std::string input;  ///< The bytes of a given stdin.
   double timeout_seconds = 60;
   ssh::LivenessLimits liveness;
-  SecondChannel second_channel = SecondChannel::automatic;
   std::vector<std::string> notes;  ///< What the caller should hear, known beforehand.
   Plan plan;
 };

@@ -16,45 +16,63 @@ constexpr double kAnswerSeconds = 0.7;
 constexpr double kStepSeconds = 0.4;
 constexpr std::size_t kAnswerBytes = 64UL * 1024;
 
-// One line without single quotes, backslashes and exclamation marks: fish, csh and every POSIX
-// shell read it in single quotes as it stands. One-letter names keep it within one packet.
+// The script of the second session. One line without single quotes, backslashes and exclamation
+// marks: fish, csh and every POSIX shell read it in single quotes as it stands. Short names keep it
+// small: p is this connection's sshd, P its process group, Q its session; S the sessions that it
+// started, D all processes below it, G their groups, each without ours and its own; B is set when
+// something cannot be told.
 constexpr std::string_view kListProcesses =
-    // a: "state pid ppid pgid" of every process. Where there is no ps(1), by builtins from /proc,
-    // minding that a process may put ") " and newlines into its own name.
+    // a: "state pid ppid pgid sid" of every process. Where there is no ps(1), by builtins from
+    // /proc, minding that a process may put ") " and newlines into its own name.
     "y() { for f in /proc/[0-9]*/stat; do s=; { while read -r x; do s=$s$x; done < $f; } "
-    "2>/dev/null; i=${s%% *}; s=${s##*\") \"}; set -- $s; [ $1 ] && echo $1 $i $2 $3; done; }; "
-    "l() { a=$(ps -A -o stat= -o pid= -o ppid= -o pgid= 2>/dev/null); [ \"$a\" ] || a=$(y); }; ";
+    "2>/dev/null; i=${s%% *}; s=${s##*\") \"}; set -- $s; [ $4 ] || continue; z=$1; "
+    "[ ${18} -gt 1 ] && z=${z}l; echo $z $i $2 $3 $4; done; }; "
+    "l() { a=$(ps -A -o stat= -o pid= -o ppid= -o pgid= -o sid= 2>/dev/null); "
+    "[ \"$a\" ] || a=$(y); }; ";
 constexpr std::string_view kFindGroups =
-    // D: this connection's sshd (p) and all below it but us; G: their process groups, without the
-    // sshd's own, P.
-    "f() { l; set -- $a; while [ $# -gt 3 ]; do [ $2 = $p ] && P=$4; shift 4; done; m=1; "
-    "while [ $m = 1 ]; do m=0; set -- $a; while [ $# -gt 3 ]; do case $D in *\" $2 \"*) ;; "
-    "*\" $3 \"*) [ $2 = $$ ] || { D=\"$D$2 \"; m=1; case $G in *\" $4 \"*) ;; "
-    "*) [ $4 = $P ] || [ $4 -le 1 ] || G=\"$G$4 \";; esac; };; esac; shift 4; done; done; }; ";
+    // sshd makes each command the leader of a session, which its orphans still belong to.
+    "f() { set -- $a; P=; while [ $# -gt 4 ]; do [ $2 = $p ] && P=$4 && Q=$5; "
+    "[ $2 = $$ ] && [ $5 = $$ ] && V=1; shift 5; done; m=1; while [ $m = 1 ]; do m=0; set -- $a; "
+    "while [ $# -gt 4 ]; do t=; case $D in *\" $3 \"*) t=1;; esac; "
+    "case $S in *\" $5 \"*) t=1;; esac; case $D in *\" $2 \"*) t=;; esac; [ $2 = $$ ] && t=; "
+    "[ $t ] && { m=1; D=\"$D$2 \"; [ $3 = $p ] && [ \" $5 \" = \" $Q \" ] || "
+    "{ [ $3 = $p ] && S=\"$S$5 \"; }; case $G in *\" $4 \"*) ;; "
+    "*) [ $4 = \"$P\" ] || [ $4 -le 1 ] || G=\"$G$4 \";; esac; }; shift 5; done; done; }; ";
 constexpr std::string_view kFindOrphans =
-    // When the first signal has ended the login shell, what it left behind hangs below init. The
-    // environment tells whose it is; a daemon, whose session has a leader of its own, is left
-    // alone. B: there may be one that cannot be told, such as what sudo started.
-    "o() { [ -r /proc/self/environ ] || B=1; "
-    "for i in $(grep -lswF \"SSH_CONNECTION=$SSH_CONNECTION\" /proc/[0-9]*/environ); do "
-    "i=${i#/proc/}; i=${i%/environ}; read -r x < /proc/$i/stat; set -- ${x##*\") \"}; "
-    "[ $4 ] && { [ -d /proc/$4 ] || G=\"$G$3 \"; }; done 2>/dev/null; set -- $a; "
-    "while [ $# -gt 3 ]; do [ $2 -lt $p ] || [ $4 = 0 ] || [ -r /proc/$2/environ ] || "
-    "[ -d /proc/$4 ] || B=1; shift 4; done; }; ";
+    // When the first signal has ended the login shell before this one could look, its session has
+    // no leader any more. A process whose environment names this connection and which still holds
+    // a pipe shows which session that is; a daemon, which has let go of its pipes, is left alone.
+    // What else has lost its leader since this sshd began may be the command's, or may not.
+    "w() { s=; { while read -r x; do s=$s$x; done < /proc/$1/stat; } 2>/dev/null; "
+    "set -- ${s##*\") \"}; T=${20}; }; "
+    "u() { case $1 in Z*l*) ;; Z*|X*) return 1;; esac; [ $5 = 0 ] && return 1; "
+    "[ -d /proc/$5 ] && return 1; return 0; }; "
+    "o() { [ -r /proc/self/stat ] && command -v grep > /dev/null || { B=1; return; }; "
+    "b=\" $(grep -lswF \"SSH_CONNECTION=$SSH_CONNECTION\" /proc/[0-9]*/environ 2>/dev/null) \"; "
+    "w $p; q0=$T; set -- $a; while [ $# -gt 4 ]; do u $* && case $b in *[[:space:]]/proc/$2/*) "
+    "{ [ -p /proc/$2/fd/1 ] || [ -p /proc/$2/fd/2 ]; } && S=\"$S$5 \";; esac; shift 5; done; "
+    "set -- $a; while [ $# -gt 4 ]; do u $* && case $S in *\" $5 \"*) ;; "
+    "*) case $b in *[[:space:]]/proc/$2/*) B=1;; *) w $2; "
+    "[ ${T:-0} -lt $q0 ] || grep -qsF SSH_CONNECTION= /proc/$2/environ || B=1;; esac;; esac; "
+    "shift 5; done; f; }; ";
 constexpr std::string_view kLook =
-    // n: there may be some left. Only "no such process" says that a group is gone; one that may not
-    // be signalled (e) is there, even where /proc hides it. z() counts zombies out, who wait for
-    // nothing but their parent.
-    "c() { n=0; e=0; for g in $G; do k=$(kill -0 -$g 2>&1) && n=1 || case $k in "
-    "*\"o such process\"*) ;; *) n=1; e=1;; esac; done; }; "
-    "z() { n=$e; l; set -- $a; while [ $# -gt 3 ]; do case $1 in Z*|X*) ;; "
-    "*) case $G in *\" $4 \"*) n=1;; esac;; esac; shift 4; done; }; ";
+    // n: some are left. c() is the quick look, j() the one that counts: it needs a list with sshd
+    // in it, takes zombies for gone (but not one whose threads run on), and a group that may not be
+    // signalled for there, even where /proc hides its processes.
+    "c() { n=0; for g in $G; do kill -0 -$g 2>/dev/null && n=1; done; }; "
+    "j() { n=0; l; f; [ \"$P\" ] || B=1; set -- $a; while [ $# -gt 4 ]; do t=; "
+    "case $G in *\" $4 \"*) t=1;; esac; case $S in *\" $5 \"*) t=1;; esac; "
+    "case $1 in Z*l*) ;; Z*|X*) t=;; esac; [ $t ] && n=1; shift 5; done; "
+    "for g in $G; do k=$(kill -0 -$g 2>&1) || case $k in *\"o such process\"*) ;; *) n=1;; esac; "
+    "done; }; ";
 constexpr std::string_view kSignalAndLook =
-    "LC_ALL=C; export LC_ALL; p=$PPID; P=; B=; D=\" $p \"; G=\" \"; for q in $steps; do f; "
-    "[ \"$q$D\" = \"- $p \" ] && o; "
-    "[ $q = - ] || for g in $G; do kill -$q -$g; done 2>/dev/null; "
-    "for t in 1 2 3 4 5 6 7 8; do c; [ $n = 0 ] && break 2; sleep .05 2>/dev/null || sleep 1; "
-    "done; z; [ $n = 0 ] && break; done; [ \"$P\" ] || B=1; "
+    // Only what sshd itself has started may judge: in a wrapper, the parent is not the connection.
+    "LC_ALL=C; export LC_ALL; p=$PPID; P=; Q=; V=; B=; n=; D=\" $p \"; G=\" \"; S=\" \"; x=; "
+    "{ read -r x < /proc/$p/comm; } 2>/dev/null || x=$(ps -o comm= -p $p 2>/dev/null); l; f; "
+    "case $x in *sshd*) ;; *) V=;; esac; [ $V ] && [ $P ] || { echo sshx:$nonce:unseen; exit; }; "
+    "[ \"${steps%% *}$S\" = \"- \" ] && o; for q in $steps; do "
+    "[ $q = - ] || for g in $G; do kill -$q -$g; done 2>/dev/null; for t in 1 2 3 4 5; do c; "
+    "[ $n = 0 ] && break; sleep .07 2>/dev/null || sleep 1; done; j; [ $n = 0 ] && break; done; "
     "[ $n = 1 ] && echo sshx:$nonce:left || echo sshx:$nonce:${B:+un}seen";
 
 Termination unknown(std::string reason) { return {Ending::unknown, std::move(reason)}; }
@@ -62,9 +80,9 @@ Termination unknown(std::string reason) { return {Ending::unknown, std::move(rea
 /// Signals through the protocol, in bounded steps, where nothing can look.
 ssh::Task<void> signal_blindly(ssh::Channel& channel, Deadline deadline) {
   for (const auto* name : {"TERM", "KILL"}) {
+    co_await channel.await_exit(std::min(deadline, after(kStepSeconds)));
     if (channel.exit_seen()) co_return;
-    const auto step = std::min(deadline, after(kStepSeconds));
-    const auto answer = co_await channel.signal(name, step);
+    const auto answer = co_await channel.signal(name, deadline);
     if (answer != ssh::SignalAnswer::accepted) co_return;
   }
 }
@@ -103,22 +121,29 @@ ssh::Task<Termination> look(ssh::Connection& connection, ssh::Channel& channel,
   co_return judged(answer, nonce);
 }
 
+/// Why the second session must not be opened; empty where it may.
+std::string_view reason_not_to_look(const ssh::Connection& connection, SecondChannel second,
+                                    ssh::SignalAnswer first, bool is_root) {
+  if (second == SecondChannel::never) return "no second session may look (second_channel is never)";
+  if (!connection.is_openssh())
+    return "the server is not OpenSSH, so its processes cannot be told apart";
+  if (connection.forced_command())
+    return "the login has a forced command, so nothing else can be run to look";
+  if (first != ssh::SignalAnswer::accepted && !is_root)
+    return "the server refuses signals, so a forced command may stand in the way";
+  return "";
+}
+
 ssh::Task<Termination> end_acknowledged(ssh::Connection& connection, ssh::Channel& channel,
-                                        bool may_look, bool is_root, Deadline deadline) {
+                                        SecondChannel second, bool is_root, Deadline deadline) {
   const auto first = co_await channel.signal("INT", std::min(deadline, after(kAnswerSeconds)));
   if (first == ssh::SignalAnswer::closed && channel.exit_seen())
     co_return Termination{Ending::exited, {}};
   if (first == ssh::SignalAnswer::none) co_return unknown("the server did not answer a signal");
-  if (!may_look) {
-    if (first == ssh::SignalAnswer::accepted) co_await signal_blindly(channel, deadline);
-    co_return unknown("no second session may look (second_channel is never)");
-  }
-  if (connection.forced_command())
-    co_return unknown("the login has a forced command, so nothing else can be run to look");
-  if (first != ssh::SignalAnswer::accepted && !is_root) {
-    co_return unknown("the server refuses signals, so a forced command may stand in the way");
-  }
-  co_return co_await look(connection, channel, first, deadline);
+  const auto reason = reason_not_to_look(connection, second, first, is_root);
+  if (reason.empty()) co_return co_await look(connection, channel, first, deadline);
+  if (first == ssh::SignalAnswer::accepted) co_await signal_blindly(channel, deadline);
+  co_return unknown(std::string(reason));
 }
 
 }  // namespace
@@ -136,8 +161,7 @@ ssh::Task<Termination> terminate(ssh::Runtime runtime, ssh::Connection& connecti
   if (request != ssh::Acknowledgement::success)
     co_return unknown("the server did not say whether it started the command");
   const bool is_root = user == "root";
-  const bool may_look = second == SecondChannel::automatic;
-  auto termination = co_await end_acknowledged(connection, channel, may_look, is_root, deadline);
+  auto termination = co_await end_acknowledged(connection, channel, second, is_root, deadline);
   channel.take_remaining_output();
   co_return termination;
 }

@@ -2,12 +2,10 @@
 
 #include <string>
 
+#include "exec/plan.h"
 #include "ssh/channel.h"
 
 namespace sshx::exec {
-
-/// Whether a second session may be opened to end a command and to look whether it is gone.
-enum class SecondChannel : std::uint8_t { automatic, never };
 
 /// What became of a command that was stopped before its own end.
 enum class Ending : std::uint8_t {
@@ -25,9 +23,10 @@ struct Termination {
 
 /// Ends what `channel` runs, and proves it where that can be done, within 2.5 s (design §7): a
 /// signal through the protocol, then a second session of this very connection that signals the
-/// process groups below its sshd and looks again. That session is opened only where it cannot run
-/// something else instead: the server took the signal, which it refuses for forced commands, or
-/// the login is root's, for whom OpenSSH refuses every signal, and no forced command was announced.
+/// process groups below its sshd and looks again. That session is opened only to an OpenSSH server,
+/// whose processes it knows, and only where it cannot run something else instead: the server took
+/// the signal, which it refuses for forced commands, or the login is root's, for whom OpenSSH
+/// refuses every signal, and no forced command was announced.
 /// The cancellation that led here is acknowledged: a further signal ends the wait at once.
 [[nodiscard]] ssh::Task<Termination> terminate(ssh::Runtime runtime, ssh::Connection& connection,
                                                ssh::Channel& channel, std::string user,

@@ -49,6 +49,7 @@ class CommandRun {
 
   Task<void> start(Deadline deadline);
   Task<void> carry(Deadline deadline);
+  Task<void> await_exit(Deadline deadline);
   bool read_output();
   void note_exit();
   [[nodiscard]] Acknowledgement request() const { return outcome_.request; }
@@ -273,6 +274,15 @@ Task<void> CommandRun::carry(Deadline deadline) {
   }
 }
 
+Task<void> CommandRun::await_exit(Deadline deadline) {
+  for (auto why = Interruption::none; why == Interruption::none && !lost_;) {
+    read_output();
+    note_exit();
+    if (exit_known()) co_return;
+    why = co_await state_.wait(deadline);
+  }
+}
+
 Channel::Channel(std::shared_ptr<Connection::State> state, void* channel)
     : state_(std::move(state)), channel_(channel) {}
 
@@ -361,6 +371,8 @@ Task<SignalAnswer> Channel::signal(std::string name, Deadline deadline) {
   // Without patches/libssh2/0002 the library says 0 of every signal, delivered or not.
   co_return kSignalsAreAnswered&& outcome.code == 0 ? SignalAnswer::accepted : SignalAnswer::none;
 }
+
+Task<void> Channel::await_exit(Deadline deadline) { co_await run_->await_exit(deadline); }
 
 void Channel::take_remaining_output() {
   // Bounded, since a command that still runs may print faster than it is read.

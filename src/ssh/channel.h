@@ -110,6 +110,8 @@ class Channel {
   [[nodiscard]] Acknowledgement acknowledgement() const;
   /// Signals what the channel runs; `name` without SIG (RFC 4254 §6.9). Waits for the answer.
   [[nodiscard]] Task<SignalAnswer> signal(std::string name, Deadline deadline);
+  /// After run() was stopped: waits until the command's end is seen or the connection is lost.
+  [[nodiscard]] Task<void> await_exit(Deadline deadline);
   /// After run() was stopped: hands over the output that has come since, without waiting.
   void take_remaining_output();
   /// After run() was stopped: whether the command's end has been seen since.

@@ -291,6 +291,11 @@ void Connection::watch(LivenessLimits limits) {
   state_->liveness->heard(Clock::now());
 }
 
+bool Connection::is_openssh() const {
+  const char* banner = libssh2_session_banner_get(state_->session.get());
+  return banner != nullptr && std::string_view(banner).find("OpenSSH") != std::string_view::npos;
+}
+
 bool Connection::forced_command() const noexcept { return state_->io.forced_command(); }
 
 void Connection::disconnect() {

@@ -69,6 +69,9 @@ class Connection {
   /// a ForceCommand in sshd_config it does not announce.
   [[nodiscard]] bool forced_command() const noexcept;
 
+  /// Whether the server says that it is OpenSSH (its identification, RFC 4253 §4.2).
+  [[nodiscard]] bool is_openssh() const;
+
   /// Says goodbye (RFC 4253 §11.1) if the socket takes it at once, then closes.
   void disconnect();
 

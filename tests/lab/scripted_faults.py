@@ -209,7 +209,7 @@ def too_wide_a_window(moment):
 
 def beyond_the_window(moment):
     """More than the client has allowed, in one go."""
-    piece = bytes(32000)
+    piece = b"\n" * 32000
     for _ in range(3 * _WINDOW_OF_SSHX // len(piece)):
         moment.send(CHANNEL_DATA, _CLIENTS_CHANNEL, piece)
     moment.answer()
