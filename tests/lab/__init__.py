@@ -4,6 +4,7 @@ Everything a test starts is private to it: no fixed port, no file outside the sc
 survives the test, not even when the test itself is killed.
 """
 
+from tests.lab.accounts import Account, login_kinds
 from tests.lab.agent import Agent
 from tests.lab.case import LabCase, TargetCase, main
 from tests.lab.documents import Documents
@@ -14,6 +15,7 @@ from tests.lab.server import Server, ServerOptions
 from tests.lab.sshx import Completed, Running, Sshx
 
 __all__ = [
+    "Account",
     "Agent",
     "Completed",
     "Documents",
@@ -27,5 +29,6 @@ __all__ = [
     "TargetCase",
     "eventually",
     "generate_key",
+    "login_kinds",
     "main",
 ]

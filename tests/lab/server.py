@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from tests.lab import processes
+from tests.lab.accounts import Accounts
 from tests.lab.keys import generate_key
 
 _PORT_ATTEMPTS = 20
@@ -20,12 +21,16 @@ class ServerOptions:
 
     `config`: more sshd_config lines, placed first because sshd takes the first value of a keyword.
     `authorized`: keys or whole authorized_keys lines. `environment`: variables that every remote command gets.
+    `accounts`: the Account objects that may log in, instead of the account that runs the test; `server.accounts[name]`
+    is one of them with its home, and `server.user` the first one's name. `prefix`: a program that runs sshd.
     """
 
     host_key_kinds: tuple = ("ed25519",)
     config: tuple = ()
     authorized: tuple = ()
     environment: dict = field(default_factory=dict)
+    accounts: tuple = ()
+    prefix: tuple = ()
     log_level: str = "VERBOSE"
 
 
@@ -44,6 +49,9 @@ class Server:
         self.authorized_keys_path = os.path.join(directory, "authorized_keys")
         self._marker = f"SSHX_LAB={uuid.uuid4().hex}"
         os.makedirs(self.home)
+        self.accounts = None
+        if self.options.accounts:
+            self._make_accounts()
         self.host_keys = {
             kind: generate_key(os.path.join(directory, f"host_{kind}"), kind)
             for kind in self.options.host_key_kinds
@@ -57,6 +65,8 @@ class Server:
         lines = [entry if isinstance(entry, str) else entry.public_line for entry in entries]
         with open(self.authorized_keys_path, "w", encoding="ascii") as file:
             file.write("".join(line + "\n" for line in lines))
+        # sshd reads it with the rights of the account that logs in.
+        os.chmod(self.authorized_keys_path, 0o644)
 
     @property
     def endpoint(self):
@@ -84,13 +94,26 @@ class Server:
         """Processes of live connections, sshd's own included."""
         return processes.descendants(self._process.pid)
 
+    def remote_pids(self):
+        """Processes that were started through this server, its own aside; a child of one counts as well.
+
+        Commands live in sessions of their own; the marker in their environment finds them.
+        """
+        return processes.with_environment(self._marker.encode("ascii"))
+
     def stop(self):
         """Ends the server, its connections and every command that was started through it."""
         connections = processes.descendants(self._process.pid)
         processes.stop(self._process)
         processes.kill_all(connections)
-        # Remote commands live in sessions of their own; the marker in their environment finds them.
-        processes.kill_all(processes.with_environment(self._marker.encode("ascii")))
+        processes.kill_all(self.remote_pids())
+
+    def _make_accounts(self):
+        self.accounts = Accounts(self.directory, self.options.accounts)
+        self.user = self.options.accounts[0].name
+        # An account that is not the test's own must get to its home and its authorized keys, and see nothing else.
+        os.chmod(self.directory, 0o711)
+        os.chmod(os.path.dirname(self.directory), 0o711)
 
     def _start(self):
         for _ in range(_PORT_ATTEMPTS):
@@ -105,11 +128,20 @@ class Server:
     def _spawn(self):
         config = os.path.join(self.directory, "sshd_config")
         sshd = _sshd_path()
-        check = subprocess.run([sshd, "-t", "-f", config], capture_output=True, text=True, check=False)
+        environment = {**os.environ, **(self.accounts.environment if self.accounts else {})}
+        check = subprocess.run(
+            [sshd, "-t", "-f", config], capture_output=True, text=True, check=False, env=environment
+        )
         if check.returncode != 0:
             raise AssertionError(f"sshd refuses its configuration: {check.stderr}")
         with open(self.log_path, "wb") as log:
-            return processes.start([sshd, "-D", "-e", "-f", config], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            return processes.start(
+                [*self.options.prefix, sshd, "-D", "-e", "-f", config],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
 
     def _wait_until_ready(self, process):
         """True when this very process listens and answers with a banner; False when the port was taken."""
@@ -133,7 +165,9 @@ class Server:
             return False
 
     def _write_config(self):
-        environment = {"HOME": self.home, **self.options.environment}
+        # HOME is set so that the start-up files of the account that runs the test cannot colour it.
+        home = {} if self.accounts else {"HOME": self.home}
+        environment = {**home, **self.options.environment}
         settings = " ".join(f'"{name}={value}"' for name, value in environment.items())
         lines = [
             *self.options.config,
@@ -143,11 +177,10 @@ class Server:
             f"AuthorizedKeysFile {self.authorized_keys_path}",
             f"PidFile {os.path.join(self.directory, 'pid')}",
             f"LogLevel {self.options.log_level}",
-            # HOME is set so that the account's own start-up files cannot colour a test.
             f'SetEnv "{self._marker}" {settings}',
             # The scratch directory is below a sticky, world-writable one, which StrictModes refuses.
             "StrictModes no",
-            f"UsePAM {'yes' if _password_is_locked(self.user) else 'no'}",
+            f"UsePAM {'yes' if not self.accounts and _password_is_locked(self.user) else 'no'}",
             "PasswordAuthentication no",
             "KbdInteractiveAuthentication no",
             "PermitRootLogin prohibit-password",

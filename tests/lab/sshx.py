@@ -158,9 +158,10 @@ class Sshx:
         with open(self.known_hosts_path, encoding="utf-8") as file:
             return file.read()
 
-    def add_host(self, name, server, *options, identity=None):
-        """`sshx host add` for a server of the lab."""
-        words = ["host", "add", name, "--address", server.address, "--port", server.port, "--user", server.user]
+    def add_host(self, name, server, *options, identity=None, user=None):
+        """`sshx host add` for a server of the lab, as its first account unless another `user` is named."""
+        words = ["host", "add", name, "--address", server.address, "--port", server.port]
+        words += ["--user", user or server.user]
         if identity is not None:
             words += ["--identity", getattr(identity, "path", identity)]
         self.ok(*words, *options)
