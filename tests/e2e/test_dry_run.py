@@ -6,6 +6,7 @@ import os
 import re
 import unittest
 
+from tests.e2e.test_run_basics import DEFAULT_LIMITS
 from tests.lab import LabCase, TargetCase
 
 _TRACED = "trace=network,open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,link,linkat," \
@@ -120,7 +121,7 @@ class PreviewTest(PlanCase):
             action__payload_bytes=6,
             action__stdin_bytes=0,
         )
-        self.assertEqual(plan["limits"], {"connect_timeout_ms": 10000, "timeout_ms": 60000, "max_output_bytes": 10485760})
+        self.assertEqual(plan["limits"], DEFAULT_LIMITS)
         (target,) = plan["targets"]
         self.assert_fields(
             target,
@@ -178,7 +179,9 @@ class HashTest(PlanCase):
         for options in (
             ("--timeout", "61s"), ("--connect-timeout", "11s"), ("--max-output-bytes", "1000"), ("--port", "2222"),
             ("--user", "somebody"), ("--identity", self.lab.key("rsa").path), ("--accept-unknown-host",),
-            ("--insecure-hostkey",), ("--stdin",), ("--identities-only",),
+            ("--insecure-hostkey",), ("--stdin",), ("--identities-only",), ("--stdin-hold",), ("--pty",),
+            ("--cwd", "/srv"), ("--cwd", "/srv/"), ("--env", "A=1"), ("--env", "A=1", "--env", "B=2"),
+            ("--server-alive-interval", "6"), ("--server-alive-count-max", "4"),
         ):  # fmt: skip
             hashes[options] = self.plan_hash(*options)
         hashes["command"] = self.plan_hash(command=("uptime ",))

@@ -37,6 +37,13 @@ class EquivalenceTest(RequestCase):
             (("--known-hosts", self.sshx.known_hosts_path), {"known_hosts": self.sshx.known_hosts_path}),
             (("--stdin",), {"stdin_inherit": True}),
             (("--request-id", "a.b:c"), {"request_id": "a.b:c"}),
+            (("--cwd", "/srv/my app"), {"cwd": "/srv/my app"}),
+            (("--env", "A=1,2", "--env", "B="), {"env": ["A=1,2", "B="]}),
+            (("--pty",), {"pty": True}),
+            (("--stdin-hold",), {"stdin_hold": True}),
+            (("--server-alive-interval", "1m"), {"server_alive_interval_seconds": 60}),
+            (("--server-alive-count-max", "5"), {"server_alive_count_max": 5}),
+            (("--second-channel", "never"), {"second_channel": "never"}),
         ):
             with self.subTest(flags):
                 by_flags = self.sshx.json("run", "--target", "target", "--dry-run", *flags, "--", "uptime", code=0)
@@ -94,7 +101,7 @@ class RefusalTest(RequestCase):
         self.assert_fields(document, audit_status="disabled")
 
     def test_presentation_is_no_property(self):
-        for name in ("json", "quiet", "audit", "audit_db", "request"):
+        for name in ("json", "quiet", "audit", "audit_db", "request", "safe_output", "die_with_parent"):
             with self.subTest(name):
                 document = self.by_request({"targets": ["target"], "command": "true", name: "x"}, code=255)
                 self.assert_config(document, name, codes=("unknown_property",))
@@ -126,6 +133,14 @@ class RefusalTest(RequestCase):
             ({"command": ["true"]}, "type", ("command",)),
             ({"max_output_bytes": 1e9}, "range", ("max_output_bytes", "--max-output-bytes")),
             ({"stdin": 5}, "type", ("stdin",)),
+            ({"cwd": ""}, "range", ("cwd", "--cwd")),
+            ({"env": "A=1"}, "type", ("env", "--env")),
+            ({"env": ["A"]}, "range", ("env", "--env")),
+            ({"pty": "yes"}, "type", ("pty", "--pty")),
+            ({"shell": "fish"}, None, ("shell", "--shell", "bash")),
+            ({"server_alive_interval_seconds": 1}, "range", ("server_alive_interval_seconds", "--server-alive-interval")),
+            ({"server_alive_count_max": 0}, "range", ("server_alive_count_max", "--server-alive-count-max")),
+            ({"second_channel": "always"}, None, ("second_channel", "--second-channel", "never")),
         ):
             with self.subTest(properties):
                 document = self.by_request({"targets": ["target"], "command": "true", **properties}, code=255)

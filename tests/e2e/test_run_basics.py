@@ -5,6 +5,14 @@ import unittest
 
 from tests.lab import TargetCase, eventually
 
+DEFAULT_LIMITS = {
+    "connect_timeout_ms": 10000,
+    "timeout_ms": 60000,
+    "max_output_bytes": 10485760,
+    "server_alive_interval_ms": 5000,
+    "server_alive_count_max": 3,
+}
+
 
 class ExitCodeTest(TargetCase):
     def test_remote_status_is_the_exit_code(self):
@@ -176,17 +184,17 @@ class ResultTest(TargetCase):
         self.assertNotEqual(first["execution_fingerprint"], other["execution_fingerprint"])
 
     def test_effective_limits_are_echoed(self):
-        options = ("--timeout", "1m30s", "--connect-timeout", "2.5s", "--max-output-bytes", "64K")
+        options = ("--timeout", "1m30s", "--connect-timeout", "2.5s", "--max-output-bytes", "64K",
+                   "--server-alive-interval", "2s", "--server-alive-count-max", "7")  # fmt: skip
         document = self.run_json("true", options=options, code=0)
-        self.assertEqual(
-            document["limits"], {"connect_timeout_ms": 2500, "timeout_ms": 90000, "max_output_bytes": 65536}
-        )
+        self.assert_fields(
+            document["limits"], connect_timeout_ms=2500, timeout_ms=90000, max_output_bytes=65536,
+            server_alive_interval_ms=2000, server_alive_count_max=7,
+        )  # fmt: skip
 
     def test_default_limits(self):
         document = self.run_json("true", code=0)
-        self.assertEqual(
-            document["limits"], {"connect_timeout_ms": 10000, "timeout_ms": 60000, "max_output_bytes": 10485760}
-        )
+        self.assertEqual(document["limits"], DEFAULT_LIMITS)
 
 
 class AddressTest(TargetCase):

@@ -26,7 +26,7 @@ struct Inputs {
   std::string operation = "run";
   SessionRequest session;
   ActionSummary action = test::command_action("systemctl restart app");
-  Limits limits{.connect_timeout_ms = 10000, .timeout_ms = 60000, .max_output_bytes = 1000};
+  Limits limits = test::some_limits();
 };
 
 class PlanTest : public testing::Test {
@@ -98,8 +98,7 @@ TEST_F(PlanTest, WhatIsOnlyForPeopleDoesNotCount) {
 
 TEST_F(PlanTest, EverySemanticInputCounts) {
   const std::vector<std::function<void(Inputs&)>> changes{
-      [](Inputs&) {},
-      [](Inputs& i) { i.operation = "host.test"; },
+      [](Inputs&) {}, [](Inputs& i) { i.operation = "host.test"; },
       [](Inputs& i) { i.session.target.address = "192.0.2.6"; },
       [](Inputs& i) { i.session.target.port = 22; },
       [](Inputs& i) { i.session.target.user = "bob"; },
@@ -108,6 +107,29 @@ TEST_F(PlanTest, EverySemanticInputCounts) {
       [](Inputs& i) { i.limits.connect_timeout_ms = 10001; },
       [](Inputs& i) { i.limits.timeout_ms = 60001; },
       [](Inputs& i) { i.limits.max_output_bytes = 1001; },
+      [](Inputs& i) { i.limits.server_alive_interval_ms = 5001; },
+      [](Inputs& i) { i.limits.server_alive_count_max = 4; },
+      [](Inputs& i) {
+        i.action.payload.interpreter = Interpreter{"sh", {}};
+      },
+      [](Inputs& i) {
+        i.action.payload.interpreter = Interpreter{"bash", {}};
+      },
+      [](Inputs& i) {
+        i.action.payload.interpreter = Interpreter{"bash", {"-e"}};
+      },
+      [](Inputs& i) { i.action.payload.directory = "/srv"; },
+      [](Inputs& i) { i.action.payload.directory = "/srv/"; },
+      [](Inputs& i) { i.action.payload.environment = {"A=1"}; },
+      [](Inputs& i) {
+        i.action.payload.environment = {"A=1", "B=2"};
+      },
+      // The later of two with one name wins, so their order means something.
+      [](Inputs& i) {
+        i.action.payload.environment = {"B=2", "A=1"};
+      },
+      [](Inputs& i) { i.action.payload.terminal = true; },
+      [](Inputs& i) { i.action.stdin_held = true; },
       [](Inputs& i) { i.action.input = InputMode::inherited; },
       [](Inputs& i) {
         i.action.input = InputMode::given;
@@ -282,8 +304,16 @@ TEST(ActionJsonTest, TellsEmptyFromInheritedStdin) {
 }
 
 TEST(LimitsJsonTest, EchoesTheEffectiveValues) {
-  EXPECT_EQ(limits_json({.connect_timeout_ms = 1, .timeout_ms = 2, .max_output_bytes = 3}),
-            Json({{"connect_timeout_ms", 1}, {"timeout_ms", 2}, {"max_output_bytes", 3}}));
+  const Limits limits{.connect_timeout_ms = 1,
+                      .timeout_ms = 2,
+                      .max_output_bytes = 3,
+                      .server_alive_interval_ms = 4,
+                      .server_alive_count_max = 5};
+  EXPECT_EQ(limits_json(limits), Json({{"connect_timeout_ms", 1},
+                                       {"timeout_ms", 2},
+                                       {"max_output_bytes", 3},
+                                       {"server_alive_interval_ms", 4},
+                                       {"server_alive_count_max", 5}}));
 }
 
 }  // namespace

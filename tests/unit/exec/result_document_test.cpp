@@ -57,9 +57,16 @@ TEST(FingerprintTest, ChangesWithEveryFact) {
       [](ExecutionResult& r) { r.target.address = "192.0.2.6"; },
       [](ExecutionResult& r) { r.target.port = 22; },
       [](ExecutionResult& r) { r.target.user = "bob"; },
-      [](ExecutionResult& r) { r.action.command = "other"; },
-      [](ExecutionResult& r) { r.action.payload_sha256 = sha256_label("other"); },
-      [](ExecutionResult& r) { r.action.payload_bytes = 1; },
+      [](ExecutionResult& r) { r.action.payload.bytes = "other"; },
+      [](ExecutionResult& r) {
+        r.action.payload.interpreter = Interpreter{"sh", {}};
+      },
+      [](ExecutionResult& r) {
+        r.action.payload.interpreter = Interpreter{"sh", {"-e"}};
+      },
+      [](ExecutionResult& r) { r.action.payload.directory = "/srv"; },
+      [](ExecutionResult& r) { r.action.payload.environment = {"A=1"}; },
+      [](ExecutionResult& r) { r.action.payload.terminal = true; },
       [](ExecutionResult& r) { r.action.intent = Intent::read; },
       [](ExecutionResult& r) { r.action.input = InputMode::inherited; },
       [](ExecutionResult& r) {
@@ -69,6 +76,8 @@ TEST(FingerprintTest, ChangesWithEveryFact) {
       [](ExecutionResult& r) { r.limits.timeout_ms = 1; },
       [](ExecutionResult& r) { r.limits.connect_timeout_ms = 1; },
       [](ExecutionResult& r) { r.limits.max_output_bytes = 1; },
+      [](ExecutionResult& r) { r.limits.server_alive_interval_ms = 1; },
+      [](ExecutionResult& r) { r.limits.server_alive_count_max = 1; },
       [](ExecutionResult& r) { r.plan_hash = sha256_label("other"); },
       [](ExecutionResult& r) { r.risk = Risk::destructive; },
       [](ExecutionResult& r) {

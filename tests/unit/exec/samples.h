@@ -38,6 +38,14 @@ inline exec::ActionSummary command_action(const std::string& command) {
   return action;
 }
 
+inline exec::Limits some_limits() {
+  return {.connect_timeout_ms = 10000,
+          .timeout_ms = 60000,
+          .max_output_bytes = 1000,
+          .server_alive_interval_ms = 5000,
+          .server_alive_count_max = 3};
+}
+
 inline inventory::KnownHosts known_hosts_in(const std::filesystem::path& file) {
   const std::vector<std::filesystem::path> files{file};
   auto loaded = inventory::KnownHosts::load(files);
@@ -58,7 +66,7 @@ inline exec::ExecutionResult planned() {
   result.identity.started_at = WallTime(std::chrono::seconds(1'790'000'000));
   result.target = web_target();
   result.action = command_action("systemctl restart app");
-  result.limits = {.connect_timeout_ms = 10000, .timeout_ms = 60000, .max_output_bytes = 1000};
+  result.limits = some_limits();
   result.plan_hash = sha256_label("plan");
   result.effects = {"unknown"};
   return result;
