@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/utf8.h"
 
@@ -56,6 +58,69 @@ TEST(Printable, ShowsWhatATerminalWouldObey) {
        "e \xE6\x97\xA5 \xF0\x9F\x98\x80"},
   };
   for (const auto& [text, shown] : kSamples) EXPECT_EQ(printable(text), shown);
+}
+
+/// What a stream shows of `pieces`.
+std::string shown(const std::vector<std::string_view>& pieces) {
+  PrintableStream stream;
+  std::string all;
+  for (const auto piece : pieces) all += stream.next(piece);
+  return all + stream.end();
+}
+
+// B149
+TEST(PrintableStream, KeepsNewlineAndTabAndShowsTheRest) {
+  EXPECT_EQ(shown({"a\nb\tc\r\n"}), "a\nb\tc\\x0d\n");
+  EXPECT_EQ(shown({"\x1b]52;c;aGk=\x07"}), "\\x1b]52;c;aGk=\\x07");
+  EXPECT_EQ(shown({"\x1b]8;;http://x\x1b\\"}), "\\x1b]8;;http://x\\x1b\\");
+  EXPECT_EQ(shown({"\x9b"
+                   "31m"}),
+            "\\x9b31m");
+  EXPECT_EQ(shown({"\xC2\x9B"
+                   "31m"}),
+            "\\u009b31m");
+  EXPECT_EQ(shown({"\xE2\x80\xAE"}), "\\u202e");
+  EXPECT_EQ(shown({"\0\x7f\b"sv}), "\\x00\\x7f\\x08");
+}
+
+// Every place at which a packet may end.
+TEST(PrintableStream, ACutCharacterIsTheSameCharacter) {
+  const std::string text =
+      "ab \xC3\xBC \xE6\x97\xA5 \xF0\x9F\x98\x80 \xC2\x9B \xE2\x80\xAE \xFF \xE2\x82 \xF0\x9F "
+      "\xC3\xC3\xBC \x80\x80 \xED\xA0\x80 \xF5\x80\x80\x80 end";
+  const std::string whole = shown({text});
+  for (std::size_t first = 0; first <= text.size(); ++first) {
+    for (std::size_t second = first; second <= text.size(); ++second) {
+      const std::string_view view(text);
+      EXPECT_EQ(
+          shown({view.substr(0, first), view.substr(first, second - first), view.substr(second)}),
+          whole)
+          << first << " " << second;
+    }
+  }
+}
+
+TEST(PrintableStream, ByteByByteIsTheSame) {
+  const std::string text = "\xF0\x9F\x98\x80\xE2\x80\xAE\xF0\x9F\x98\x1b[0m\n";
+  std::vector<std::string_view> bytes;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    bytes.push_back(std::string_view(text).substr(i, 1));
+  EXPECT_EQ(shown(bytes), shown({text}));
+}
+
+TEST(PrintableStream, ShowsWhatIsWholeAtOnce) {
+  PrintableStream stream;
+  EXPECT_EQ(stream.next("prompt> "), "prompt> ");
+  EXPECT_EQ(stream.next("\xE6\x97"), "");
+  EXPECT_EQ(stream.next("\xA5"), "\xE6\x97\xA5");
+  EXPECT_EQ(stream.end(), "");
+}
+
+TEST(PrintableStream, WhatIsNeverFinishedIsShownAtTheEnd) {
+  PrintableStream stream;
+  EXPECT_EQ(stream.next("x\xF0\x9F\x98"), "x");
+  EXPECT_EQ(stream.end(), "\\xf0\\x9f\\x98");
+  EXPECT_EQ(stream.end(), "");
 }
 
 }  // namespace
