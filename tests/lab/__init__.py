@@ -13,6 +13,7 @@ from tests.lab.lab import Lab
 from tests.lab.processes import eventually
 from tests.lab.server import Server, ServerOptions
 from tests.lab.sshx import Completed, Running, Sshx
+from tests.lab.terminal import Terminal
 
 __all__ = [
     "Account",
@@ -27,6 +28,7 @@ __all__ = [
     "ServerOptions",
     "Sshx",
     "TargetCase",
+    "Terminal",
     "eventually",
     "generate_key",
     "login_kinds",

@@ -182,7 +182,7 @@ class Sshx:
             cwd=cwd or self.directory,
             pass_fds=pass_fds,
         )
-        return Running(process, argv, self._record)
+        return Running(process, argv, self.record)
 
     def run(self, *arguments, stdin=None, timeout=60.0, **options):
         """Runs it to the end. `stdin` may also be bytes, which are written and closed."""
@@ -221,7 +221,8 @@ class Sshx:
             raise AssertionError(f"expected {version}\n{done}")
         return document
 
-    def _record(self, done):
+    def record(self, done):
+        """Keeps a finished run for the report of a failure; fails when a sanitizer had something to say."""
         self.history.append(done)
         logs = glob.glob(self._sanitizer_log + "*")
         if logs:
