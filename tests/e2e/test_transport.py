@@ -36,8 +36,6 @@ class AlgorithmTest(ServerCase):
         ):
             with self.subTest(config):
                 self.serve(config)
-                # A known leak of the library's (tests/lab/leaks.supp) has a stack that the fast unwinder does not see.
-                self.sshx.environment["ASAN_OPTIONS"] += ":fast_unwind_on_malloc=0"
                 document = self.run_json("head -c 300000 /dev/zero | tr '\\0' a; echo end >&2")
                 self.assertEqual(document["stdout_bytes"], 300000)
                 self.assertEqual(set(document["stdout"]), {"a"})

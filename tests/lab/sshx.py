@@ -11,7 +11,6 @@ import threading
 from tests.lab import processes
 
 _SANITIZER_REPORT = re.compile(rb"(ERROR|WARNING|SUMMARY): \w*Sanitizer|: runtime error: ")
-_SUPPRESSED_LEAKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "leaks.supp")
 _PRESENTATION = ("--json", "--jsonl")
 
 
@@ -242,7 +241,6 @@ class Sshx:
             "XDG_DATA_HOME": os.path.join(self.directory, "xdg-data"),
             "XDG_CACHE_HOME": os.path.join(self.directory, "xdg-cache"),
             "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:exitcode=99:log_path={self._sanitizer_log}",
-            "LSAN_OPTIONS": f"print_suppressions=0:suppressions={_SUPPRESSED_LEAKS}",
             "UBSAN_OPTIONS": f"{os.environ.get('UBSAN_OPTIONS', '')}:print_stacktrace=1:log_path={self._sanitizer_log}",
         }
 
