@@ -135,6 +135,14 @@ TEST_F(AuditTest, TheWriteAheadLogStaysWhenTheLastWriterLeaves) {
   EXPECT_GT(std::filesystem::file_size(store_file("-wal")), 0U);
 }
 
+// Every process reads all of it when it starts.
+TEST_F(AuditTest, TheWriteAheadLogStaysSmall) {
+  for (int i = 0; i < 100; ++i) append({started_record("one"), finished_record("one")});
+  constexpr std::uintmax_t kLimit = 1U << 20U;
+  EXPECT_LT(std::filesystem::file_size(store_file("-wal")), kLimit);
+  EXPECT_EQ(expect_intact_chain(store()), 200);
+}
+
 TEST_F(AuditTest, BothDurabilitiesWriteOneChain) {
   for (const auto durability : {Durability::best_effort, Durability::required}) {
     auto log = AuditLog::open(store(), durability);
