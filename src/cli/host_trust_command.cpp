@@ -50,6 +50,7 @@ std::string offer_text(const Offer& offer) {
 
 std::string offered_fingerprints(const Offer& offer) {
   std::vector<std::string> texts;
+  texts.reserve(offer.keys.size());
   for (const auto& [key, verdict] : offer.keys) texts.push_back(key.type + " " + fingerprint(key));
   return join(texts, ", ");
 }

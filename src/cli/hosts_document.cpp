@@ -19,7 +19,8 @@ std::string text_or_dash(const std::string& text) { return text.empty() ? "-" : 
 
 std::vector<std::string> tag_texts(const Host& host) {
   std::vector<std::string> texts;
-  for (const auto& [key, value] : host.tags) texts.push_back(key + "=" + value);
+  texts.reserve(host.tags.size());
+  for (const auto& [key, value] : host.tags) texts.push_back(fmt::format("{}={}", key, value));
   return texts;
 }
 

@@ -42,19 +42,19 @@ void Terminal::note(std::string_view message) const {
   if (notes_ == Notes::shown) to_stderr(printable(message));
 }
 
-void Terminal::warn(std::string_view message) const { to_stderr(printable(message)); }
+void Terminal::warn(std::string_view message) { to_stderr(printable(message)); }
 
-void Terminal::report(const Error& error) const {
+void Terminal::report(const Error& error) {
   if (error.code == "broken_pipe") return;
   to_stderr(printable(redact(error.message)));
   if (!error.hint.empty()) to_stderr("hint: " + printable(redact(error.hint)));
 }
 
-bool Terminal::can_ask() const noexcept {
+bool Terminal::can_ask() noexcept {
   return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
 }
 
-Result<std::string> Terminal::ask(std::string_view question) const {
+Result<std::string> Terminal::ask(std::string_view question) {
   SSHX_CHECK(write_all(STDERR_FILENO, question, "standard error"));
   std::string answer;
   // A byte at a time: what follows the line is not ours to take.

@@ -24,22 +24,22 @@ class Terminal {
 
   /// Writes to stdout as it stands. Waits for the reader.
   /// Returns: local_io (`broken_pipe` when the reader went away, `no_space`, `io`).
-  [[nodiscard]] Status out(std::string_view text);
+  [[nodiscard]] static Status out(std::string_view text);
 
   /// "sshx: MESSAGE" on stderr, with --quiet nothing. Faults of stderr are not reported: there is
   /// nowhere left to.
   void note(std::string_view message) const;
   /// The same with --quiet too, since the caller has to act on it.
-  void warn(std::string_view message) const;
+  static void warn(std::string_view message);
   /// "sshx: MESSAGE" and, where there is a hint, "sshx: hint: HINT" on stderr, with --quiet too.
   /// Says nothing of a reader that went away: `sshx ... | head` is not a fault.
-  void report(const Error& error) const;
+  static void report(const Error& error);
 
   /// Whether a person can be asked: stdin and stderr are terminals.
-  [[nodiscard]] bool can_ask() const noexcept;
+  [[nodiscard]] static bool can_ask() noexcept;
   /// Asks on stderr and waits for one line of stdin, given back without its end.
   /// Returns: local_io (`io`).
-  [[nodiscard]] Result<std::string> ask(std::string_view question) const;
+  [[nodiscard]] static Result<std::string> ask(std::string_view question);
 
  private:
   Notes notes_;

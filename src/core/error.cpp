@@ -71,6 +71,8 @@ IoAdvice io_advice(int error_number) {
     return {"permission", "check the owner and the permissions, of the folders above it too"};
   case ENOSPC:
   case EDQUOT: return {"no_space", "free some space there, or use another place"};
+  case EFBIG:
+    return {"no_space", "raise the limit on the size of files (ulimit -f), or use another place"};
   case EROFS: return {"read_only", "use a place that can be written"};
   case EPIPE: return {"broken_pipe", ""};
   default: return {"io", "see the system's log"};

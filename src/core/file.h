@@ -36,7 +36,7 @@ class UniqueFd {
 /// The whole file, at most `limit` bytes. Waits for the disk. Returns: local_io (`not_found`,
 /// `permission`, `io`, `too_large`, `not_a_file`: a directory, device or FIFO is refused without
 /// blocking on it).
-[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& file, std::size_t limit);
 
 /// All of descriptor `fd` until its end, at most `limit` bytes. `what` names it in messages. Waits
 /// for the writer. Returns: local_io (`io`, `too_large`).
@@ -50,23 +50,23 @@ class UniqueFd {
 /// Returns: local_io.
 [[nodiscard]] Status write_all(int fd, std::string_view bytes, std::string_view what);
 
-/// Replaces `path` by `content` at once: a temporary file beside it, mode 0600, fsync, rename,
+/// Replaces `file` by `content` at once: a temporary file beside it, mode 0600, fsync, rename,
 /// fsync of the folder. A symbolic link is followed, so a linked file stays one. Returns: local_io.
-[[nodiscard]] Status replace_file(const std::filesystem::path& path, std::string_view content);
+[[nodiscard]] Status replace_file(const std::filesystem::path& file, std::string_view content);
 
 /// Creates the folder and those above it that are missing, with mode 0700. Returns: local_io.
-[[nodiscard]] Status make_private_directory(const std::filesystem::path& path);
+[[nodiscard]] Status make_private_directory(const std::filesystem::path& folder);
 
 /// Refuses a file or folder that is not ours (or root's) or that others may write. A missing one
 /// passes. Returns: config (`unsafe_permissions`) with the one-line fix, local_io.
-[[nodiscard]] Status check_private(const std::filesystem::path& path);
+[[nodiscard]] Status check_private(const std::filesystem::path& file);
 
-/// Holds an exclusive flock(2) on `path` (created 0600 when missing) until destroyed.
+/// Holds an exclusive flock(2) on `file` (created 0600 when missing) until destroyed.
 class FileLock {
  public:
   /// Waits for other holders, but not for ever: a stopped process must not stop all others.
   /// Returns: local_io, busy (`locked`).
-  [[nodiscard]] static Result<FileLock> acquire(const std::filesystem::path& path,
+  [[nodiscard]] static Result<FileLock> acquire(const std::filesystem::path& file,
                                                 double wait_seconds = 10);
 
  private:

@@ -36,7 +36,7 @@ class Builder {
 
   bool string(std::string& value) { return add(std::move(value)); }
 
-  bool binary(Json::binary_t& /*value*/) { return false; }
+  static bool binary(Json::binary_t& /*value*/) { return false; }
 
   bool start_object(std::size_t /*size*/) { return open(Json::object()); }
 
@@ -160,10 +160,9 @@ struct Decimal {
 
 Decimal shortest_decimal(double value) {
   std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                 std::chars_format::scientific)
-                       .ptr;
-  const std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+  const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                     std::chars_format::scientific);
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(written.ptr - buffer.data()));
   const auto mark = text.find('e');
   Decimal result{{}, 0};
   for (const char c : text.substr(0, mark)) {

@@ -23,7 +23,8 @@ struct Account {
 };
 
 struct FileCloser {
-  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  // Of a file that was only read, the close has nothing to tell.
+  void operator()(std::FILE* file) const noexcept { static_cast<void>(std::fclose(file)); }
 };
 
 /// The entry in /etc/passwd itself. Asked first, since NSS may open sockets, which a dry-run must
@@ -99,7 +100,10 @@ Result<path> home_directory() {
   if (auto entry = account(); entry && entry->home.is_absolute()) return std::move(entry->home);
   return config_error(
       "no_home",
-      "there is no home directory: HOME is not a folder of yours and the user database has none",
+      fmt::format("there is no home directory: HOME {}, and the user database has none for you",
+                  home.empty()
+                      ? "is not set"
+                      : fmt::format("is {}, which is not a folder of yours", home.string())),
       "set HOME to a folder that belongs to you, or SSHX_HOME for sshx's own files");
 }
 

@@ -17,7 +17,7 @@ namespace sshx {
 [[nodiscard]] std::string local_user_name();
 
 /// `~` and `~/...` at the front become the home. Returns: config (`no_home`).
-[[nodiscard]] Result<std::filesystem::path> expand_home(std::string_view path);
+[[nodiscard]] Result<std::filesystem::path> expand_home(std::string_view text);
 
 /// Where sshx keeps its own files (design §10): everything in $SSHX_HOME if set, else the XDG base
 /// directories. Each returns: config (`no_home`).

@@ -347,13 +347,10 @@ class Scanner {
   bool hide_command_option(std::size_t begin, std::string_view name) {
     if (!name.starts_with('-')) return false;
     note_stdin_option(name);
-    for (const auto& row : secret_options()) {
-      if (row.command == command_ && name.starts_with(row.option) &&
-          hide_option(begin, name, row)) {
-        return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(secret_options(), [&](const SecretOption& row) {
+      return row.command == command_ && name.starts_with(row.option) &&
+             hide_option(begin, name, row);
+    });
   }
 
   bool hide_option(std::size_t begin, std::string_view name, const SecretOption& row) {

@@ -115,7 +115,7 @@ Result<HostAndPort> split_port(std::string_view text) {
   if (!is_ipv6(host)) return address_error(text, "only an IPv6 address stands in brackets");
   const auto rest = text.substr(end + 1);
   if (rest.empty()) return HostAndPort{host, std::nullopt};
-  if (rest.front() != ':') return address_error(text, "only \":PORT\" may follow \"]\"");
+  if (rest.front() != ':') return address_error(text, R"(only ":PORT" may follow "]")");
   return HostAndPort{host, rest.substr(1)};
 }
 

@@ -74,9 +74,9 @@ Result<std::map<std::string, std::string>> map_from(std::string_view place, cons
 }
 
 const std::vector<std::string>& host_properties() {
-  static const std::vector<std::string> kProperties{"address", "port", "user",       "identity",
-                                                    "groups",  "tags", "description"};
-  return kProperties;
+  static const std::vector<std::string> properties{"address", "port", "user",       "identity",
+                                                   "groups",  "tags", "description"};
+  return properties;
 }
 
 Status read_property(Host& host, std::string_view place, const std::string& name,
@@ -114,12 +114,12 @@ Status check_version(const Json& root) {
 }
 
 Result<Hosts> hosts_from_json(const Json& root) {
-  static const std::vector<std::string> kProperties{"schema_version", "hosts"};
+  static const std::vector<std::string> properties{"schema_version", "hosts"};
   if (!root.is_object()) return type_error("the document", "an object", root);
   SSHX_CHECK(check_version(root));
   for (const auto& [name, value] : root.items()) {
-    if (std::find(kProperties.begin(), kProperties.end(), name) == kProperties.end()) {
-      return unknown_property("the document", name, kProperties);
+    if (std::find(properties.begin(), properties.end(), name) == properties.end()) {
+      return unknown_property("the document", name, properties);
     }
   }
   const auto list = root.find("hosts");
@@ -163,6 +163,7 @@ const Host* Hosts::find(std::string_view name) const noexcept {
 Result<Host> Hosts::require(std::string_view name) const {
   if (const auto* const host = find(name)) return *host;
   std::vector<std::string> names;
+  names.reserve(hosts_.size());
   for (const auto& host : hosts_) names.push_back(host.name);
   std::string hint = "add it: sshx host add NAME --address ADDRESS";
   if (!names.empty()) hint = fmt::format("known hosts: {}", name_list(names));

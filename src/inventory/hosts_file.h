@@ -37,13 +37,13 @@ class Hosts {
 /// Reads hosts.json; a missing file is no hosts. Every host is checked; an unknown property, a
 /// wrong type or another schema version is refused with its place, since a typo must not open
 /// anything. Returns: config (`hosts_file`, `unsafe_permissions`), local_io.
-[[nodiscard]] Result<Hosts> load_hosts(const std::filesystem::path& path);
+[[nodiscard]] Result<Hosts> load_hosts(const std::filesystem::path& file);
 
 /// Runs `change` on the current hosts and stores what it leaves: under an exclusive lock beside the
 /// file, replaced at once, mode 0600; so concurrent writers lose nothing and a crash leaves the old
 /// or the new file. Hosts that `change` leaves as they were are not written. Waits for the lock, at
 /// most 10 s. Returns: what load_hosts and `change` return; local_io; busy (`locked`).
-[[nodiscard]] Status change_hosts(const std::filesystem::path& path,
+[[nodiscard]] Status change_hosts(const std::filesystem::path& file,
                                   const std::function<Status(Hosts&)>& change);
 
 /// The file's form of one host (without its name), and back. Empty properties are left out.
