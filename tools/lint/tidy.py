@@ -23,8 +23,6 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = ("clang-tidy-16", "clang-tidy")  # 14, Debian 12's default, does not know libstdc++'s coroutines
 KEPT_DAYS = 30
-# Units whose findings are not mended yet, one a line. Only ever to become shorter.
-PENDING = ROOT / "tools/lint/tidy_pending.txt"
 
 
 def find_clang_tidy():
@@ -115,20 +113,11 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def pending_files():
-    lines = PENDING.read_text(encoding="utf-8").splitlines() if PENDING.exists() else []
-    files = [ROOT / line for line in lines if line and not line.startswith("#")]
-    for gone in (file for file in files if not file.exists()):
-        sys.exit(f"tidy: {PENDING.relative_to(ROOT)} names {gone.relative_to(ROOT)}, which does not exist")
-    return {str(file) for file in files}
-
-
 def chosen_units(arguments, build):
     units = translation_units(build)
     if arguments.files:
         wanted = {str(f.resolve()) for f in arguments.files}
         return [u for u in units if u["file"] in wanted]
-    units = [u for u in units if u["file"] not in pending_files()]
     index, count = map(int, arguments.shard.split("/"))
     return units[index::count]
 
