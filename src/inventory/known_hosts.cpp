@@ -145,12 +145,24 @@ bool is_stored(const std::vector<KnownHostsLine>& lines, std::string_view name,
   });
 }
 
-Status append(const path& file, std::string_view text) {
-  const UniqueFd fd(open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+/// Takes back what a failed append of `text` has left: half a line would spoil the next one too. A
+/// line that ssh(1), which takes no lock, has added meanwhile stays.
+void take_back(int fd, std::size_t old_size, std::string_view text) {
+  std::string tail(text.size() + 1, '\0');
+  const auto got = pread(fd, tail.data(), tail.size(), static_cast<off_t>(old_size));
+  if (got <= 0 || !text.starts_with(std::string_view(tail.data(), static_cast<std::size_t>(got))))
+    return;
+  static_cast<void>(ftruncate(fd, static_cast<off_t>(old_size)));
+}
+
+/// Adds `text` to a file of `old_size` bytes, all of it or nothing.
+Status append(const path& file, std::size_t old_size, std::string_view text) {
+  const UniqueFd fd(open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
   if (!fd) return io_error("write", file.string(), errno);
-  SSHX_CHECK(write_all(fd.get(), text, file.string()));
-  if (fsync(fd.get()) != 0) return io_error("write", file.string(), errno);
-  return {};
+  auto written = write_all(fd.get(), text, file.string());
+  if (written && fsync(fd.get()) != 0) written = io_error("write", file.string(), errno);
+  if (!written) take_back(fd.get(), old_size, text);
+  return written;
 }
 
 }  // namespace
@@ -234,7 +246,7 @@ Status append_known_host(const path& file, std::string_view host, std::uint16_t 
   }
   if (lines.empty()) return {};
   if (!content.empty() && content.back() != '\n') lines.insert(0, "\n");
-  return append(file, lines);
+  return append(file, content.size(), lines);
 }
 
 }  // namespace sshx::inventory
