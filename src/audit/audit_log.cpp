@@ -64,6 +64,7 @@ Result<T> explained(Result<T> result, const Doing& doing, const path& file) {
 struct OpenStore {
   Db db;
   StoreIdentity identity;
+  Durability durability = Durability::best_effort;
   /// What is odd about the store itself; part of every answer.
   std::vector<std::string> warnings;
 };
@@ -96,7 +97,7 @@ Result<OpenStore> open_to_append(const path& file, Durability durability) {
   db.wait_at_most(kLockWait);
   SSHX_CHECK(db.run(durability_sql(durability)));
   SSHX_TRY(auto identity, find_or_create(db, file));
-  return OpenStore{std::move(db), std::move(identity), {}};
+  return OpenStore{std::move(db), std::move(identity), durability, {}};
 }
 
 Error no_store() {
@@ -108,7 +109,7 @@ Result<OpenStore> read_store(Db db) {
   db.wait_at_most(kLockWait);
   SSHX_TRY(auto identity, read_identity(db));
   if (!identity) return no_store();
-  return OpenStore{std::move(db), *std::move(identity), {}};
+  return OpenStore{std::move(db), *std::move(identity), Durability::best_effort, {}};
 }
 
 bool has_no_file(const path& file) {
@@ -204,7 +205,7 @@ Status AuditLog::append(Json record) {
     return Error{ErrorKind::internal, "audit_record", "a record without event or execution_id", {}};
   }
   auto& store = state_->store;
-  store.db.wait_at_most(kLockWait);
+  if (store.durability == Durability::required) store.db.wait_at_most(kLockWait);
   return explained(append_in_txn(store.db, store.identity, std::move(record)), kAppending,
                    state_->file);
 }

@@ -15,8 +15,12 @@
 namespace sshx::audit {
 
 enum class Durability : std::uint8_t {
-  best_effort,  ///< synchronous=NORMAL: survives kill -9, a power cut may lose the last records.
-  required,     ///< synchronous=FULL: on disk before the call returns.
+  /// synchronous=NORMAL: survives kill -9, a power cut may lose the last records. Waits for other
+  /// writers at most 2 s in all, from open to the last append, so that the evidence never holds an
+  /// execution up for longer.
+  best_effort,
+  /// synchronous=FULL: on disk before the call returns. Each call waits up to 2 s.
+  required,
 };
 
 /// What a query asks for; unset means any. All set fields must match.
@@ -52,8 +56,8 @@ struct QueryAnswer {
 class AuditLog {
  public:
   /// Opens the store for appending, creating it (0600, its folder 0700) when missing. Opening an
-  /// existing store takes no write lock. Waits for the disk, and up to 2 s for others who create
-  /// the store at the same time. Returns: local_io (`audit_open`, `no_space`, `read_only`), busy
+  /// existing store takes no write lock. Waits for the disk, and for others who create the store at
+  /// the same time. Returns: local_io (`audit_open`, `no_space`, `read_only`), busy
   /// (`audit_locked`), config (`unsafe_permissions`, `audit_version`).
   [[nodiscard]] static Result<AuditLog> open(const std::filesystem::path& path,
                                              Durability durability);
@@ -72,9 +76,9 @@ class AuditLog {
   /// Appends one record. `record` holds `event` ("started" or "finished"), `execution_id`, and the
   /// fields of schemas/documents/sshx.audit.record.v1, redacted by the caller: the store knows no
   /// secrets. schema_version, store_id, sequence, recorded_at, previous_hash and hash are set here.
-  /// Either all of the record is stored or nothing. Waits for the disk, and up to 2 s for other
-  /// writers. Returns: local_io (`audit_write`, `no_space`, `read_only`), busy (`audit_locked`),
-  /// internal (`audit_record`: it names no event or no execution).
+  /// Either all of the record is stored or nothing. Waits for the disk, and for other writers as
+  /// `Durability` tells. Returns: local_io (`audit_write`, `no_space`, `read_only`), busy
+  /// (`audit_locked`), internal (`audit_record`: it names no event or no execution).
   [[nodiscard]] Status append(Json record);
 
   /// The executions that `filter` selects. Waits for the disk.

@@ -21,10 +21,12 @@ bool wait_a_little(LockPatience& patience) {
   constexpr int kShortest = 200;
   constexpr int kLongest = 20000;
   constexpr int kDoublings = 6;
-  if (passed(patience.deadline)) return false;
+  if (patience.left <= Clock::duration::zero()) return false;
   const int limit = std::min(kLongest, kShortest << std::min(++patience.tries, kDoublings));
   std::uniform_int_distribution<int> micros(kShortest, limit);
+  const auto before = Clock::now();
   std::this_thread::sleep_for(std::chrono::microseconds(micros(patience.random)));
+  patience.left -= Clock::now() - before;
   return true;
 }
 
@@ -198,7 +200,7 @@ Status Db::configure() {
 }
 
 void Db::wait_at_most(std::chrono::milliseconds limit) {
-  patience_->deadline = Clock::now() + limit;
+  patience_->left = limit;
   patience_->tries = 0;
 }
 

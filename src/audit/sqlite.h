@@ -17,7 +17,7 @@ struct sqlite3_stmt;
 namespace sshx::audit {
 
 // A small RAII layer over SQLite. Everything in it belongs to one thread. Every call may wait for
-// the disk; a call that needs a lock waits for it until the deadline set by Db::wait_at_most.
+// the disk; a call that needs a lock waits for it as long as Db::wait_at_most has left it.
 // Failures come as
 //   busy (`audit_locked`): the lock was not free in time;
 //   local_io: `no_space`, `read_only`, `not_a_database`, `cannot_open`, else `sqlite`.
@@ -31,9 +31,9 @@ enum class Access : std::uint8_t {
   immutable,
 };
 
-/// How long a connection still waits for the locks of others.
+/// How long a connection still waits for the locks of others. Only the waiting itself counts.
 struct LockPatience {
-  Deadline deadline = Clock::now();
+  Clock::duration left{0};
   int tries = 0;
   std::minstd_rand random{std::random_device{}()};
 };
@@ -99,11 +99,10 @@ class Db {
   /// Opens an existing file; never creates one. The path is taken as absolute.
   [[nodiscard]] static Result<Db> open(const std::filesystem::path& file, Access access);
 
-  /// From now on, locks are waited for until `limit` from now has passed. Call it at the start of
-  /// each operation.
+  /// From now on, locks are waited for `limit` long in all, over any number of calls.
   void wait_at_most(std::chrono::milliseconds limit);
   /// Sleeps a little, as between two tries for a lock; false when the time set by wait_at_most is
-  /// over.
+  /// used up.
   [[nodiscard]] bool wait_for_others();
 
   /// Runs statements that take no parameters; rows that they give are dropped.

@@ -49,6 +49,28 @@ class StoppedWriter {
   Child child_;
 };
 
+/// How many more times the connection would wait for a lock.
+int waits_left(Db& db) {
+  int waits = 0;
+  while (db.wait_for_others()) ++waits;
+  return waits;
+}
+
+// B170: two records of one run must not wait twice.
+TEST_F(AuditTest, WhatWasWaitedForOneLockIsNotWaitedForTheNext) {
+  append({started_record("one")});
+  const StoppedWriter writer(store());
+  auto db = Db::open(store(), Access::read_write);
+  ASSERT_TRUE(db.has_value());
+  db->wait_at_most(std::chrono::milliseconds(50));
+  const auto blocked = Txn::begin(*db, Txn::Kind::write);
+  ASSERT_FALSE(blocked.has_value());
+  EXPECT_EQ(blocked.error().code, "audit_locked");
+  EXPECT_EQ(waits_left(*db), 0);
+  db->wait_at_most(std::chrono::milliseconds(50));
+  EXPECT_GT(waits_left(*db), 0);
+}
+
 // B171
 TEST_F(AuditTest, AStoppedWriterMakesTheOthersGiveUpNotHang) {
   append({started_record("one")});
