@@ -74,6 +74,7 @@ Status check_text(std::span<const std::string> arguments) {
 }
 
 Result<int> run(std::span<const std::string> arguments) {
+  SSHX_CHECK(prepare_standard_streams());
   SSHX_CHECK(check_text(arguments));
   SSHX_TRY(const auto invocation, parse_invocation(arguments));
   Terminal terminal(invocation.presentation.quiet ? Notes::hidden : Notes::shown);

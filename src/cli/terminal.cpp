@@ -22,14 +22,16 @@ void to_stderr(std::string_view line) {
 
 }  // namespace
 
-void prepare_standard_streams() noexcept {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // open() takes the lowest free number, which is this one, since those below are open by now.
-    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) static_cast<void>(open("/dev/null", O_RDWR));
-  }
+Status prepare_standard_streams() {
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
   // A file-size limit is an error of write(2), too.
   static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // open() takes the lowest free number, which is this one, since those below are open by now.
+    if (open("/dev/null", O_RDWR) < 0) return io_error("open", "/dev/null", errno);
+  }
+  return {};
 }
 
 Status Terminal::out(std::string_view text) {

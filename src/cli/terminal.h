@@ -12,8 +12,9 @@ enum class Notes : std::uint8_t { shown, hidden };
 
 /// Makes the standard streams safe to use: descriptors 0, 1 and 2 that are closed are opened on
 /// /dev/null, so that no other file can take their place; a reader that went away is an error of
-/// write(2), not a signal. To be called first.
-void prepare_standard_streams() noexcept;
+/// write(2), not a signal. To be called first. Returns: local_io, where there is no /dev/null for
+/// one that is closed; then no file may be opened.
+[[nodiscard]] Status prepare_standard_streams();
 
 /// The three standard streams as commands use them: answers to stdout, people's words to stderr.
 /// Unbuffered: what was written is out. What comes from a host or a file goes through printable()

@@ -75,7 +75,7 @@ TEST(Terminal, HidesNotesButNothingElseWhenQuiet) {
 }
 
 TEST(Terminal, TellsAReaderThatWentAwayAndSaysNothingOfIt) {
-  prepare_standard_streams();
+  ASSERT_TRUE(prepare_standard_streams());
   Terminal terminal(Notes::shown);
   Pipe pipe;
   pipe.reader = UniqueFd();
@@ -120,8 +120,9 @@ TEST(PrepareStandardStreams, FillsTheGapsWithDevNull) {
       {
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
-        prepare_standard_streams();
-        const bool filled = fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) >= 0;
+        const bool ready = prepare_standard_streams().has_value();
+        const bool filled =
+            ready && fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) >= 0;
         const UniqueFd next(open("/dev/null", O_RDONLY));
         _exit(filled && next.get() > STDERR_FILENO ? 0 : 1);
       },
