@@ -5,25 +5,17 @@ import os
 import subprocess
 import unittest
 
-from tests.lab import LabCase
+from tests.lab import TargetCase
 from tests.lab.keys import KINDS
 
 _MAIN_KINDS = ("ed25519", "ecdsa256", "rsa")
 
 
-class HostKeyCase(LabCase):
-    """One server; `dial` is a run with the known_hosts lines given."""
+class HostKeyCase(TargetCase):
+    """`dial` is a run with the known_hosts lines given."""
 
     server_options = {"log_level": "DEBUG1"}
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server = cls.lab.server(**cls.server_options)
-
-    def setUp(self):
-        super().setUp()
-        self.sshx.add_host("target", self.server, identity=self.lab.key())
+    is_trusted = False
 
     def other_line(self, kind="ed25519"):
         """A line for the server's name with a key that it does not have."""

@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from tests.lab import LabCase
+from tests.lab import TargetCase
 from tests.lab.keys import KINDS
 from tests.lab.scripted_server import ScriptedServer
 
@@ -17,18 +17,8 @@ def attempts(log):
     return len(re.findall(r"^(?:Failed|Accepted|Partial) publickey for ", log, re.MULTILINE))
 
 
-class IdentityCase(LabCase):
-    server_options = {}
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server = cls.lab.server(**cls.server_options)
-
-    def setUp(self):
-        super().setUp()
-        self.sshx.trust(self.server.known_hosts_line())
-        self.sshx.add_host("target", self.server)
+class IdentityCase(TargetCase):
+    has_identity = False
 
     def login(self, *options, code=0, agent=None):
         """A run; `agent` is what SSH_AUTH_SOCK names."""

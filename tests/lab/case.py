@@ -55,9 +55,14 @@ class LabCase(unittest.TestCase):
 
 
 class TargetCase(LabCase):
-    """A class with one trusted server and the host `target` in every fresh inventory."""
+    """A class with one server and the host `target` in every fresh inventory.
+
+    `is_trusted`: its host key is in known_hosts; `has_identity`: the host names the key that may log in.
+    """
 
     server_options = {}
+    is_trusted = True
+    has_identity = True
 
     @classmethod
     def setUpClass(cls):
@@ -66,8 +71,9 @@ class TargetCase(LabCase):
 
     def setUp(self):
         super().setUp()
-        self.sshx.trust(self.server.known_hosts_line())
-        self.sshx.add_host("target", self.server, identity=self.lab.key())
+        if self.is_trusted:
+            self.sshx.trust(self.server.known_hosts_line())
+        self.sshx.add_host("target", self.server, identity=self.lab.key() if self.has_identity else None)
 
     def run_json(self, *words, options=(), **keywords):
         """`sshx run --target target [options] --json -- words`."""
