@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -14,21 +12,10 @@
 namespace sshx::ssh {
 namespace {
 
-// draft-ietf-sshm-ssh-agent §6.1
-constexpr std::uint8_t kRequestIdentities = 11;
-constexpr std::uint8_t kIdentitiesAnswer = 12;
-constexpr std::uint8_t kSignRequest = 13;
-constexpr std::uint8_t kSignResponse = 14;
+// draft-ietf-sshm-ssh-agent §5.3
 constexpr unsigned kRsaSha256 = 2;
 constexpr unsigned kRsaSha512 = 4;
 constexpr std::size_t kLargestMessage = 256UL * 1024;  // as OpenSSH's client
-
-constexpr std::array<std::string_view, 5> kUsableTypes{
-    "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"};
-
-bool usable(std::string_view type) {
-  return std::find(kUsableTypes.begin(), kUsableTypes.end(), type) != kUsableTypes.end();
-}
 
 unsigned signature_flags(std::string_view algorithm) {
   if (algorithm == "rsa-sha2-512") return kRsaSha512;
@@ -38,7 +25,7 @@ unsigned signature_flags(std::string_view algorithm) {
 
 class AgentSigner final : public Signer {
  public:
-  AgentSigner(std::shared_ptr<Agent> agent, Agent::Key key)
+  AgentSigner(std::shared_ptr<Agent> agent, AgentKey key)
       : agent_(std::move(agent)), key_(std::move(key)) {}
 
   [[nodiscard]] const PublicKey& public_key() const noexcept override { return key_.public_key; }
@@ -51,24 +38,8 @@ class AgentSigner final : public Signer {
 
  private:
   std::shared_ptr<Agent> agent_;
-  Agent::Key key_;
+  AgentKey key_;
 };
-
-std::optional<std::vector<Agent::Key>> parse_keys(std::string_view answer) {
-  WireReader reader(answer);
-  if (reader.byte() != kIdentitiesAnswer) return std::nullopt;
-  const auto count = reader.uint32();
-  if (!count) return std::nullopt;
-  std::vector<Agent::Key> keys;
-  for (std::uint32_t i = 0; i < *count; ++i) {
-    const auto blob = reader.string();
-    const auto comment = reader.string();
-    if (!blob || !comment) return std::nullopt;
-    auto key = public_key_from_blob(std::string(*blob));
-    if (key && usable(key->type)) keys.push_back({std::move(*key), std::string(*comment)});
-  }
-  return keys;
-}
 
 }  // namespace
 
@@ -105,10 +76,8 @@ Task<Status> Agent::connect() {
 }
 
 Task<Status> Agent::list() {
-  WireWriter request;
-  request.byte(kRequestIdentities);
-  SSHX_CO_TRY(const auto answer, co_await exchange(request.bytes()));
-  auto keys = parse_keys(answer);
+  SSHX_CO_TRY(const auto answer, co_await exchange(identities_request()));
+  auto keys = parse_identities_answer(answer);
   if (!keys) co_return unavailable("its answer is not a list of keys");
   keys_ = std::move(*keys);
   co_return Status();
@@ -123,16 +92,9 @@ std::vector<std::shared_ptr<Signer>> Agent::signers() {
 }
 
 Task<Result<std::string>> Agent::sign(std::string blob, std::string data, unsigned flags) {
-  WireWriter request;
-  request.byte(kSignRequest);
-  request.string(blob);
-  request.string(data);
-  request.uint32(flags);
-  SSHX_CO_TRY(const auto answer, co_await exchange(request.bytes()));
-  WireReader reader(answer);
-  const auto type = reader.byte();
-  const auto signature = reader.string();
-  if (type != kSignResponse || !signature) {
+  SSHX_CO_TRY(const auto answer, co_await exchange(sign_request(blob, data, flags)));
+  const auto signature = parse_sign_answer(answer);
+  if (!signature) {
     co_return Error{ErrorKind::auth, "agent_refused",
                     fmt::format("the agent at {} refused to sign", path_),
                     "unlock the agent or confirm the use of the key"};

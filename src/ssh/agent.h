@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ssh/agent_messages.h"
 #include "ssh/signer.h"
 
 namespace sshx::ssh {
@@ -28,11 +29,6 @@ class Agent : public std::enable_shared_from_this<Agent> {
   /// (`agent_refused`, `agent_unavailable`), cancelled.
   [[nodiscard]] Task<Result<std::string>> sign(std::string blob, std::string data, unsigned flags);
 
-  struct Key {
-    PublicKey public_key;
-    std::string comment;
-  };
-
   Agent(asio::io_context& context, std::string socket_path, Deadline deadline,
         Cancellation& cancellation);
 
@@ -50,7 +46,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   Cancellation& cancellation_;
   asio::local::stream_protocol::socket socket_;
   std::shared_ptr<Wakeup> wakeup_;
-  std::vector<Key> keys_;
+  std::vector<AgentKey> keys_;
 };
 
 }  // namespace sshx::ssh
