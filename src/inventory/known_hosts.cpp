@@ -56,18 +56,26 @@ std::optional<HostKeyVerdict> verdict_of(const Standing& standing) {
   return std::nullopt;
 }
 
-std::vector<PublicKey> keys_of(const std::vector<KnownHostsLine>& lines, std::string_view name) {
-  std::vector<PublicKey> keys;
+/// The keys of one name's lines, each once, in file order.
+struct KeysOfName {
+  std::vector<PublicKey> stored;  ///< Revoked ones among them.
   std::vector<PublicKey> revoked;
+};
+
+KeysOfName keys_of(const std::vector<KnownHostsLine>& lines, std::string_view name) {
+  KeysOfName keys;
   for (const auto& line : lines) {
     if (line.marker == Marker::cert_authority || !line.matches(name)) continue;
-    auto& list = line.marker == Marker::revoked ? revoked : keys;
+    auto& list = line.marker == Marker::revoked ? keys.revoked : keys.stored;
     if (std::find(list.begin(), list.end(), line.key) == list.end()) list.push_back(line.key);
   }
+  return keys;
+}
+
+void remove_keys(std::vector<PublicKey>& keys, const std::vector<PublicKey>& revoked) {
   std::erase_if(keys, [&](const PublicKey& key) {
     return std::find(revoked.begin(), revoked.end(), key) != revoked.end();
   });
-  return keys;
 }
 
 /// The content of a known_hosts file; empty where there is none.
@@ -204,8 +212,15 @@ HostKeyVerdict KnownHosts::verdict(std::string_view host, std::uint16_t port,
 }
 
 std::vector<PublicKey> KnownHosts::stored_keys(std::string_view host, std::uint16_t port) const {
-  auto keys = keys_of(lines_, known_hosts_name(host, port));
-  if (keys.empty() && port != kDefaultPort) return stored_keys(host, kDefaultPort);
+  const auto exact = keys_of(lines_, known_hosts_name(host, port));
+  auto keys = exact.stored;
+  if (keys.empty() && port != kDefaultPort) {
+    const auto plain = keys_of(lines_, known_hosts_name(host, kDefaultPort));
+    keys = plain.stored;
+    remove_keys(keys, plain.revoked);
+  }
+  // A key that is revoked for the port is not one of its keys by its plain name either.
+  remove_keys(keys, exact.revoked);
   return keys;
 }
 

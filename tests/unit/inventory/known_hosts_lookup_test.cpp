@@ -212,6 +212,14 @@ TEST(StoredKeys, LeaveRevokedOnesOut) {
   EXPECT_THAT(hosts.stored_keys("web", 22), ElementsAre(sample_key("{E}")));
 }
 
+TEST(StoredKeys, AreNotThoseOfThePlainNameWhereThePortHasRevokedOnes) {
+  const auto replaced = load("@revoked [web]:2222 {E}\n[web]:2222 {E}\nweb {F}\n");
+  EXPECT_THAT(replaced.stored_keys("web", 2222), IsEmpty());
+  EXPECT_EQ(replaced.verdict("web", 2222, sample_key("{F}")), kChanged);
+  const auto revoked = load("@revoked [web]:2222 {E}\nweb {E}\nweb {F}\n");
+  EXPECT_THAT(revoked.stored_keys("web", 2222), ElementsAre(sample_key("{F}")));
+}
+
 TEST(HasAuthority, SeesCertAuthorityLinesThatMatch) {
   const auto hosts = load("@cert-authority *.example.org {E}\nweb {E}\n");
   EXPECT_TRUE(hosts.has_authority("a.example.org", 22));
