@@ -113,17 +113,22 @@ Result<Json> checked_string(const Property& property, const Json& value) {
   return value;
 }
 
+bool is_whole(double number) {
+  return std::trunc(number) == number && std::abs(number) <= kLargestExact;
+}
+
 Result<Json> checked_number(const Property& property, const Json& value) {
   if (!value.is_number()) return wrong_type(property, value);
   const auto number = value.get<double>();
   SSHX_CHECK(check_range(property, number));
+  if (is_whole(number)) return Json(static_cast<long long>(number));
   return Json(number);
 }
 
 Result<Json> checked_integer(const Property& property, const Json& value) {
   if (!value.is_number()) return wrong_type(property, value);
   const auto number = value.get<double>();
-  if (std::trunc(number) != number || std::abs(number) > kLargestExact) {
+  if (!is_whole(number)) {
     return refused(property, "type", fmt::format("must be an integer, not {}", number));
   }
   SSHX_CHECK(check_range(property, number));

@@ -75,10 +75,19 @@ TEST_F(CheckRequest, FillsInDefaultsInTheDescriptorsOrder) {
 }
 
 TEST_F(CheckRequest, MakesNumbersOneForm) {
-  const auto checked = check(R"({"word":"abc","count":3.0,"wait_seconds":30})");
+  const auto checked = check(R"({"word":"abc","count":3.0,"wait_seconds":30.0})");
   ASSERT_TRUE(checked);
-  EXPECT_TRUE((*checked)["count"].is_number_integer());
-  EXPECT_TRUE((*checked)["wait_seconds"].is_number_float());
+  EXPECT_EQ((*checked)["count"].dump(), "3");
+  EXPECT_EQ((*checked)["wait_seconds"].dump(), "30");
+  EXPECT_EQ((*check(R"({"word":"abc","wait_seconds":1.5})"))["wait_seconds"].dump(), "1.5");
+}
+
+TEST_F(CheckRequest, LeavesACheckedRequestAsItIs) {
+  const auto checked = check(R"({"word":"abc"})");
+  ASSERT_TRUE(checked);
+  const auto again = check_request(operation_, *checked, Surface::cli);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(dump_json(*again), dump_json(*checked));
 }
 
 TEST_F(CheckRequest, CountsCharactersNotBytes) {
