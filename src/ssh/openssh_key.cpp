@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "core/sha256.h"
+#include "core/utf8.h"
 #include "core/wire.h"
 
 namespace sshx::ssh {
@@ -92,7 +93,8 @@ Result<OpensshKey> read_private_section(std::string_view section, std::string_vi
   }
   auto numbers = read_numbers(*type, reader);
   if (!numbers)
-    return identity_format_error(path, fmt::format("keys of type {} cannot be read", *type));
+    return identity_format_error(
+        path, fmt::format("keys of type \"{}\" cannot be read", printable(type->substr(0, 64))));
   if (std::visit(PublicHalf{*type}, *numbers) != public_blob) {
     return identity_format_error(path, "its two halves do not belong together");
   }

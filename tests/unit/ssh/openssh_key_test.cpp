@@ -178,6 +178,15 @@ TEST(ContainerTest, KeysOfOtherTypesAreABadFormat) {
   }
 }
 
+TEST(ContainerTest, AnotherTypeCannotPlayWithATerminal) {
+  Container container = ed25519_container(make());
+  container.private_fields = wire({"x\x1b[2J" + std::string(300, 'y'), "one"});
+  const auto refused = parse_private_key(text_of(container), "id");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("\"x\\x1b[2Jyyy"));
+  EXPECT_LT(refused.error().message.size(), 200U);
+}
+
 /// Two keys of one kind; the mixture of them is what an attacker or a careless copy gives.
 class MismatchTest : public testing::Test {
  protected:
