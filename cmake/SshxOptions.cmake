@@ -7,7 +7,8 @@ option(SSHX_HARDENING "Compile and link with the hardening flags of a release" O
 set(SSHX_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them: address,undefined")
 set(SSHX_DEPS_PREFIX "${PROJECT_SOURCE_DIR}/build/deps" CACHE PATH
     "Where scripts/build-libssh2 installed the static libssh2")
-set(SSHX_TESTS "unit;e2e" CACHE STRING "Groups of tests to register: unit, e2e, lint; empty for none")
+option(SSHX_FUZZER "Link the fuzz targets to libFuzzer instead of replaying their stored inputs (clang only)" OFF)
+set(SSHX_TESTS "unit;e2e" CACHE STRING "Groups of tests to register: unit, fuzz, e2e, lint; empty for none")
 set(SSHX_TEST_PREFIX "" CACHE STRING "Written before every test's name, so that several builds share one ctest run")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
