@@ -15,6 +15,9 @@ namespace {
 constexpr auto kEnd = std::string_view::npos;
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kEndsValue = " \t\r\n;|&<>()";
+/// How much of a word is looked at to tell whether it is a secret. What is not one is looked at
+/// again, so this bounds the time; what is one is hidden whole.
+constexpr std::size_t kLongestJudged = 512;
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -142,8 +145,14 @@ class Scanner {
 
   // -- What a value is ----------------------------------------------------------------------------
 
-  [[nodiscard]] std::string_view bare(std::size_t begin, std::size_t end) const {
-    auto value = text_.substr(begin, end - begin);
+  /// The shell word at `begin` as far as it is judged.
+  [[nodiscard]] std::string_view judged(std::size_t begin) const {
+    Scanner window(text_.substr(0, begin + kLongestJudged));
+    window.quote_ = quote_;
+    return text_.substr(begin, window.word_end(begin) - begin);
+  }
+
+  static std::string_view bare(std::string_view value) {
     if (value.size() >= 2 && is_quote(value.front()) && value.back() == value.front()) {
       value = value.substr(1, value.size() - 2);
     }
@@ -160,7 +169,7 @@ class Scanner {
   }
 
   bool hide_value(std::size_t begin, std::size_t end) {
-    if (is_plain_value(bare(begin, end))) return false;
+    if (is_plain_value(bare(text_.substr(begin, end - begin)))) return false;
     hide(begin, end);
     return true;
   }
@@ -169,11 +178,10 @@ class Scanner {
   bool hide_next_word(std::size_t at) {
     const auto begin = skip_blank(at);
     if (begin == at || peek(begin) == '-') return false;
-    const auto end = word_end(begin);
-    const auto value = bare(begin, end);
+    const auto value = bare(judged(begin));
     if (contains(kProse, value) || value.starts_with("env:") || value.starts_with("file:"))
       return false;
-    return hide_value(begin, end);
+    return hide_value(begin, word_end(begin));
   }
 
   // -- Words --------------------------------------------------------------------------------------
@@ -295,9 +303,8 @@ class Scanner {
     if (peek(at_) != ':') return false;
     const auto begin = skip_blank(at_ + 1);
     if (begin == at_ + 1) return false;
-    const auto end = word_end(begin);
-    if (!is_quote(peek(begin)) && !looks_random(text_.substr(begin, end - begin))) return false;
-    return hide_value(begin, end);
+    if (!is_quote(peek(begin)) && !looks_random(judged(begin))) return false;
+    return hide_value(begin, word_end(begin));
   }
 
   bool hide_header(std::string_view name) {
@@ -310,7 +317,7 @@ class Scanner {
     auto begin = skip_blank(at_ + 1);
     if (authorization) begin = skip_scheme(begin);
     // Quoted, it is an argument. Otherwise it may be a sentence about the header.
-    if (quote_ == '\0' && !looks_random(text_.substr(begin, word_end(begin) - begin))) return false;
+    if (quote_ == '\0' && !looks_random(judged(begin))) return false;
     return hide_value(begin, line_end(begin));
   }
 
@@ -325,9 +332,8 @@ class Scanner {
     const auto lower = lower_ascii(name);
     if (lower != "bearer" && lower != "basic") return false;
     const auto begin = skip_blank(at_);
-    const auto end = word_end(begin);
-    if (begin == at_ || !looks_random(text_.substr(begin, end - begin))) return false;
-    hide(begin, end);
+    if (begin == at_ || !looks_random(judged(begin))) return false;
+    hide(begin, word_end(begin));
     return true;
   }
 
@@ -356,7 +362,7 @@ class Scanner {
   bool hide_option(std::size_t begin, std::string_view name, const SecretOption& row) {
     const auto value = begin + row.option.size();
     const bool exact = name.size() == row.option.size();
-    const bool attached = word_end(value) > value;
+    const bool attached = !judged(value).empty();
     if (exact && !attached)
       return row.place != Place::attached && hide_part(skip_blank(value), row.part);
     if (row.option.starts_with("--"))
@@ -365,15 +371,12 @@ class Scanner {
   }
 
   bool hide_part(std::size_t begin, Part part) {
+    if (part == Part::all) return hide_value(begin, word_end(begin));
+    const auto mark = judged(begin).find(part == Part::after_colon ? ':' : '%');
+    if (mark == kEnd) return false;
     const auto end = word_end(begin);
-    if (part != Part::all) {
-      const auto mark =
-          text_.substr(begin, end - begin).find(part == Part::after_colon ? ':' : '%');
-      if (mark == kEnd) return false;
-      const bool quoted = is_quote(text_[begin]) && text_[end - 1] == text_[begin];
-      return hide_value(begin + mark + 1, quoted ? end - 1 : end);
-    }
-    return hide_value(begin, end);
+    const bool quoted = is_quote(text_[begin]) && text_[end - 1] == text_[begin];
+    return hide_value(begin + mark + 1, quoted ? end - 1 : end);
   }
 
   void note_command(std::string_view name) {
@@ -402,7 +405,8 @@ class Scanner {
     while (peek(begin) == '-' && begin < piped_.end) begin = skip_blank(name_end(begin));
     auto end = piped_.end;
     while (end > begin && kBlank.find(text_[end - 1]) != kEnd) --end;
-    if (begin < end && !is_plain_value(bare(begin, end))) spans_.push_back({begin, end});
+    if (begin < end && !is_plain_value(bare(text_.substr(begin, end - begin))))
+      spans_.push_back({begin, end});
     piped_ = {0, 0};
   }
 

@@ -203,10 +203,29 @@ TEST(Redact, ChangesNothingTheSecondTime) {
 // time limit is the judge.
 TEST(Redact, IsLinearOnTextMadeToBeSlow) {
   constexpr int kRepeats = 20'000;
-  for (const std::string_view part :
-       {"a://b:c/", "password ", "password=\"", "\"password\":\"", "$(", "token=`", "TOKEN='",
-        "'\"", "\\\"", "Authorization: ", "--password ", "echo x |", "-----BEGIN PRIVATE KEY-----",
-        "mysql -p", "password: a1b2c3 ", "x@", "bearer "}) {
+  for (const std::string_view part : {"a://b:c/",
+                                      "password ",
+                                      "password=\"",
+                                      "\"password\":\"",
+                                      "$(",
+                                      "token=`",
+                                      "TOKEN='",
+                                      "'\"",
+                                      "\\\"",
+                                      "Authorization: ",
+                                      "--password ",
+                                      "echo x |",
+                                      "-----BEGIN PRIVATE KEY-----",
+                                      "mysql -p",
+                                      "password: a1b2c3 ",
+                                      "x@",
+                                      "bearer ",
+                                      "cookie: $(",
+                                      "--password env:$(",
+                                      "curl -u $(",
+                                      "bearer $(",
+                                      "token: $(",
+                                      "cookie: $(\n"}) {
     std::string text;
     for (int i = 0; i < kRepeats; ++i) text += part;
     EXPECT_FALSE(redact(text).empty()) << part;
