@@ -242,6 +242,7 @@ class Sshx:
             "XDG_CACHE_HOME": os.path.join(self.directory, "xdg-cache"),
             "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:exitcode=99:log_path={self._sanitizer_log}",
             "UBSAN_OPTIONS": f"{os.environ.get('UBSAN_OPTIONS', '')}:print_stacktrace=1:log_path={self._sanitizer_log}",
+            "TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:exitcode=99:log_path={self._sanitizer_log}",
         }
 
     def _merged(self, changes):
