@@ -7,11 +7,11 @@
 namespace sshx::fuzz {
 namespace {
 
-using inventory::Host;
-using inventory::Hosts;
 using inventory::check_host;
+using inventory::Host;
 using inventory::host_from_json;
 using inventory::host_to_json;
+using inventory::Hosts;
 
 void check_host_of(const Hosts& hosts, const Host& host) {
   require(check_host(host).has_value(), "a loaded host keeps every rule");

@@ -1,5 +1,6 @@
 // Redaction only ever takes away, and what is a credential by its own form never gets through.
-// Inputs that begin with "*" are repeated: what is not linear then shows as a time-out.
+// The few bytes behind a "*" at the front are repeated: what is not linear then shows as a
+// time-out.
 
 #include "core/redact.h"
 #include "fuzz/property.h"
@@ -8,6 +9,7 @@ namespace sshx::fuzz {
 namespace {
 
 constexpr std::size_t kRepeatedSize = std::size_t{32} << 10U;
+constexpr std::size_t kLongestPart = 32;
 
 /// Made of a prefix that issuers use; nobody has issued it.
 constexpr std::string_view kCredential = "ghp_FuzzFuzzFuzzFuzzFuzzFuzzFuzzFuzzFuzz";
@@ -33,7 +35,7 @@ std::string repeated(std::string_view text) {
 
 void check(std::string_view text) {
   if (text.starts_with('*')) {
-    const auto all = repeated(text.substr(1));
+    const auto all = repeated(text.substr(1, kLongestPart));
     require(only_takes_away(all, redact(all)), "redaction only takes away");
     return;
   }
