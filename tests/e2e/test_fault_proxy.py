@@ -16,19 +16,22 @@ _OUTPUT = b"".join(b"%05d\n" % number for number in range(600))
 
 
 class ProxyCase(LabCase):
-    def through(self, *rules, **options):
+    def through(self, *rules, config=()):
         """A trusted proxy in front of a server of the class, as the host `target`."""
-        proxy = FaultProxy(self.serve(**options), *rules)
+        proxy = FaultProxy(self.serve(config), *rules)
         self.addCleanup(proxy.stop)
         self.sshx.trust(proxy.known_hosts_line())
         self.sshx.add_host("target", proxy, identity=self.lab.key())
         return proxy
 
-    def serve(self, **options):
+    def serve(self, config=()):
+        """A server with these sshd_config lines; the one of the class is kept for each."""
         cls = type(self)
-        if "server" not in vars(cls) or options:
-            cls.server = self.lab.server(**options)
-        return cls.server
+        if "servers" not in vars(cls):
+            cls.servers = {}
+        if config not in cls.servers:
+            cls.servers[config] = self.lab.server(config=config)
+        return cls.servers[config]
 
     def gate(self, name="gate"):
         path = os.path.join(self.sshx.directory, name)
@@ -47,15 +50,20 @@ def _open_gate(path):
 class SweepTest(ProxyCase):
     """Wherever it strikes, the result says nothing that is not so."""
 
-    def positions(self):
+    config = ()
+
+    def positions(self, step=97):
         """Pairs of direction and byte: dense up to the command's begin, and in the packets behind its output."""
-        proxy = self.through()
+        proxy = self.through(config=self.config)
         self.assertEqual(stream(self.run_json(self.command(), code=3), "stdout"), _OUTPUT)
         up, down = proxy.passed("up"), proxy.passed("down")
         self.output_passed = down - _AFTER_THE_OUTPUT
         begin = self.output_passed - len(_OUTPUT)
         tail = range(self.output_passed, down, 23)
-        return [("up", byte) for byte in range(0, up, 113)] + [("down", byte) for byte in (*range(0, begin, 97), *tail)]
+        return [
+            *(("up", byte) for byte in range(0, up, step + 16)),
+            *(("down", byte) for byte in (*range(0, begin, step), *tail)),
+        ]
 
     def command(self):
         self.marks = os.path.join(self.sshx.directory, "marks")
@@ -66,7 +74,7 @@ class SweepTest(ProxyCase):
         if byte < _KEY_EXCHANGE:
             # Leaks of the library's (tests/lab/leaks.supp) have stacks there that the fast unwinder does not see.
             self.sshx.environment["ASAN_OPTIONS"] += ":fast_unwind_on_malloc=0"
-        self.through(Rule(fault, direction, byte=byte))
+        self.through(Rule(fault, direction, byte=byte), config=self.config)
         # A flipped length makes one side wait for the rest of a packet that never comes: its own clocks end that.
         document = self.run_json(
             self.command(), "--connect-timeout", "3s", "--timeout", "3s",
@@ -101,23 +109,31 @@ class SweepTest(ProxyCase):
             with self.subTest(fault, direction=direction, byte=byte):
                 self.strike(direction, byte, lambda link, fault=fault: getattr(link, fault)())
 
-    def test_flipped_bits(self):
-        for direction, byte in self.positions():
-            with self.subTest(direction=direction, byte=byte):
+    def flip_bits(self, config, step):
+        self.config = config
+        for direction, byte in self.positions(step):
+            with self.subTest(config, direction=direction, byte=byte):
                 self.strike(direction, byte, lambda link, direction=direction: link.flip(direction))
+
+    def test_flipped_bits(self):
+        self.flip_bits(("Ciphers aes256-gcm@openssh.com",), 97)
+
+    # Each way of telling a damaged packet: after a failed check nothing may be read on, and certainly not as verified.
+    def test_flipped_bits_with_a_counter_mode_cipher(self):
+        for mac in ("hmac-sha2-256-etm@openssh.com", "hmac-sha2-256"):
+            self.flip_bits(("Ciphers aes256-ctr", f"MACs {mac}"), 331)
 
 
 class SegmentTest(ProxyCase):
     # B183
     def test_keys_change_under_load_in_tiny_segments(self):
-        server_options = {"config": ("RekeyLimit 1M",)}
         content = os.urandom(4 * _MIB)
 
         def shred(link):
             link.segment("down", 61)
             link.segment("up", 89)
 
-        self.through(Rule(shred, "down", byte=0), **server_options)
+        self.through(Rule(shred, "down", byte=0), config=("RekeyLimit 1M",))
         done = self.sshx.ok(
             "run", "--target", "target", "--stdin", "--timeout", "300s", "--",
             "head -c 4M /dev/zero >&2 & cat; wait", stdin=content, timeout=330,

@@ -19,7 +19,9 @@ _BAD_KEY_EXCHANGE = 3
 _BY_APPLICATION = 11
 _PROHIBITED = 1
 _MAX_UINT32 = 0xFFFFFFFF
-_WINDOW_OF_SSHX = 4 << 20
+_PIECE = 32000
+# Three times what the client's window has.
+EXCESS = 400 * _PIECE
 _LATE_SECONDS = 2.7
 
 
@@ -208,10 +210,9 @@ def too_wide_a_window(moment):
 
 
 def beyond_the_window(moment):
-    """More than the client has allowed, in one go."""
-    piece = b"\n" * 32000
-    for _ in range(3 * _WINDOW_OF_SSHX // len(piece)):
-        moment.send(CHANNEL_DATA, _CLIENTS_CHANNEL, piece)
+    """More than the client has allowed, in one go; blanks, because the matrix compares words."""
+    for _ in range(EXCESS // _PIECE):
+        moment.send(CHANNEL_DATA, _CLIENTS_CHANNEL, b" " * _PIECE)
     moment.answer()
 
 
@@ -287,9 +288,10 @@ def close_first(moment):
 
 
 def data_after_close(moment):
+    """Nothing may follow a CLOSE; whether such blanks are kept does not matter."""
     moment.forget()
     moment.send(CHANNEL_CLOSE, _CLIENTS_CHANNEL)
-    moment.send(CHANNEL_DATA, _CLIENTS_CHANNEL, b"too late\n")
+    moment.send(CHANNEL_DATA, _CLIENTS_CHANNEL, b" \n")
 
 
 def early_exit(moment):
