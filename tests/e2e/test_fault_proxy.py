@@ -54,6 +54,7 @@ class SweepTest(ProxyCase):
 
     def positions(self, step=97):
         """Pairs of direction and byte: dense up to the command's begin, and in the packets behind its output."""
+        self.sshx = self.lab.sshx()
         proxy = self.through(config=self.config)
         self.assertEqual(stream(self.run_json(self.command(), code=3), "stdout"), _OUTPUT)
         up, down = proxy.passed("up"), proxy.passed("down")
