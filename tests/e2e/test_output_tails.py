@@ -51,7 +51,7 @@ class DaemonTest(TargetCase):
             with self.subTest(status=status):
                 document = self.run_json(
                     f"(while :; do echo tick; sleep 0.05; done) & exit {status}",
-                    options=("--timeout", "20s"), code=status,
+                    options=("--timeout", "3s"), code=status,
                 )  # fmt: skip
                 self.assert_fields(
                     document,
