@@ -10,7 +10,7 @@ from tests.lab.scripted_server import CHANNEL_FAILURE, REQUEST_FAILURE, Scripted
 _REPLIES = {"unknown global request": REQUEST_FAILURE, "unknown channel request": CHANNEL_FAILURE}
 
 
-# B001, B002, B003, B021, B026, B027, B094, B183, B202: each as rows of the matrix.
+# B001, B002, B003, B021, B023, B026, B027, B094, B183, B202: each as rows of the matrix.
 class ScriptedMatrixTest(MatrixCase):
     on = ("scripted", "both")
 

@@ -2,12 +2,16 @@
 
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import unittest
 
 from tests.lab import LabCase, eventually
 from tests.lab.documents import closed, parse
+from tests.lab.fault_proxy import FaultProxy, PacketCounter, Rule
 from tests.lab.facts import size_in_document, stream
 from tests.lab.lab import ROOT
 from tests.lab.processes import is_running, with_environment
@@ -22,6 +26,27 @@ server, agent = lab.server(), lab.agent(lab.key())
 print(lab.directory, server._process.pid, agent._process.pid, server.port, flush=True)
 threading.Event().wait()
 """
+
+
+class _Echo:
+    """Sends back what comes, and ends when its peer does."""
+
+    address = "127.0.0.1"
+    user = "nobody"
+
+    def __init__(self):
+        self._listener = socket.create_server((self.address, 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def stop(self):
+        self._listener.close()
+
+    def _serve(self):
+        connection, _ = self._listener.accept()
+        with connection:
+            while chunk := connection.recv(1 << 16):
+                connection.sendall(chunk)
 
 
 class ServerTest(LabCase):
@@ -92,6 +117,68 @@ class ServerTest(LabCase):
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         eventually(lambda: with_environment(b"SSHX_LAB=here") == [child.pid], "the process is found")
+
+
+class FaultProxyTest(LabCase):
+    def link(self, *rules):
+        """A proxy in front of a server that echoes, and a client connected through it."""
+        echo = _Echo()
+        self.addCleanup(echo.stop)
+        proxy = FaultProxy(echo, *rules)
+        self.addCleanup(proxy.stop)
+        client = socket.create_connection((proxy.address, proxy.port), timeout=30)
+        self.addCleanup(client.close)
+        return proxy, client
+
+    def answer(self, client, content):
+        client.sendall(content)
+        client.shutdown(socket.SHUT_WR)
+        received = b""
+        while chunk := client.recv(1 << 16):
+            received += chunk
+        return received
+
+    def test_without_a_rule_nothing_changes(self):
+        content = os.urandom(1 << 20)
+        proxy, client = self.link()
+        self.assertEqual(self.answer(client, content), content)
+        self.assertEqual((proxy.passed("up"), proxy.passed("down")), (len(content), len(content)))
+
+    def test_a_flip_changes_one_bit_of_one_byte(self):
+        _, client = self.link(Rule(lambda link: link.flip("down"), "down", byte=1000))
+        content = bytes(3000)
+        self.assertEqual(self.answer(client, content), bytes(1000) + b"\x01" + bytes(1999))
+
+    def test_a_cut_lets_exactly_the_bytes_before_it_pass(self):
+        _, client = self.link(Rule(lambda link: link.cut(), "down", byte=1234))
+        client.sendall(bytes(5000))
+        received = b""
+        while chunk := client.recv(1 << 16):
+            received += chunk
+        self.assertEqual(len(received), 1234)
+
+    def test_a_reset_is_one(self):
+        _, client = self.link(Rule(lambda link: link.reset(), "up", byte=10))
+        client.sendall(bytes(20))
+        with self.assertRaises(ConnectionResetError):
+            client.recv(1)
+
+    def test_a_stall_holds_and_a_resume_loses_nothing(self):
+        proxy, client = self.link(Rule(lambda link: link.stall("down"), "down", byte=100))
+        client.sendall(bytes(200))
+        eventually(lambda: proxy.links and proxy.links[0].stalled, "the relay has stalled")
+        self.assertEqual(proxy.passed("down"), 100)
+        proxy.links[0].resume()
+        self.assertEqual(len(self.answer(client, b"")), 200)
+
+    def test_packets_are_told_apart(self):
+        counter = PacketCounter()
+        plain = [struct.pack(">IBB", 12, 4, kind) + bytes(10) for kind in (20, 30, 21)]
+        sealed = struct.pack(">I", 32) + bytes(32 + 16)
+        whole = b"SSH-2.0-x\r\n" + b"".join(plain) + sealed * 2
+        found = [number for at in range(0, len(whole), 7) for _, number in counter.pieces(whole[at : at + 7])]
+        self.assertEqual([number for number in found if number], [1, 2, 3, 4, 5])
+        self.assertEqual(counter.sizes, [16, 16, 16, 52, 52])
 
 
 class DocumentsTest(LabCase):

@@ -224,6 +224,7 @@ class EndOfCommandTest(ScriptedCase):
             self.assertEqual(stream(document, "stderr"), err)
             self.assert_fields(document, exit_code=3, completion="completed")
 
+    # B008
     def test_streams_mixed_in_small_packets_keep_their_order(self):
         lines = [b"%06d\n" % number for number in range(500)]
 

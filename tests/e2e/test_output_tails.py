@@ -165,6 +165,14 @@ class HeldInputTest(ScriptedCase):
         self.assert_fields(self.run_fake(code=0), stdout="", success=True)
 
 
+class NoTerminalTest(TargetCase):
+    # B012
+    def test_a_pager_does_not_wait_for_a_key(self):
+        document = self.run_json("seq 1 2000 | more; test -t 0 || test -t 1 || test -t 2; echo $?", code=0)
+        lines = document["stdout"].splitlines()
+        self.assertEqual(lines, [*(str(number) for number in range(1, 2001)), "1"])
+
+
 class HeldInputOnSshdTest(TargetCase):
     # B005, B192
     def test_a_command_that_reads_waits_until_the_deadline(self):

@@ -1,7 +1,7 @@
 """A TCP relay in front of a real server, which does to a connection what networks do.
 
-A fault is a function of a `Link`. It strikes before a byte or right after a packet of one direction, or when the test says
-so (`FaultProxy.strike`). Directions: "up" is from the client to the server, "down" the other way.
+A fault is a function of a `Link`. It strikes before a byte or right after a packet of one direction, or when the test
+says so (`FaultProxy.strike`). Directions: "up" is from the client to the server, "down" the other way.
 """
 
 import socket

@@ -95,7 +95,8 @@ class Exchange:
         """Sends `content` on stdout, or as extended data of this type, no faster than the client allows."""
         while content:
             with self._channel.lock:
-                size = self._channel._wait_for_send_window(min(len(content), _MAX_PACKET))  # pylint: disable=protected-access
+                # pylint: disable-next=protected-access
+                size = self._channel._wait_for_send_window(min(len(content), _MAX_PACKET))
             if size == 0:
                 raise EOFError("the channel was closed")
             if extended is None:
