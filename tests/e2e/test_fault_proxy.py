@@ -203,14 +203,16 @@ class StallTest(ProxyCase):
         gate = self.gate()
         proxy = self.through()
         running = self.sshx.start(
-            "run", "--target", "target", "--json", "--server-alive-interval", "2s", "--server-alive-count-max", "1",
+            "run", "--target", "target", "--json", "--server-alive-interval", "2s", "--server-alive-count-max", "5",
             "--", f"read x < {gate}; read x < {gate}; echo ok",
         )  # fmt: skip
         _open_gate(gate)
         for _ in range(3):
             # Nothing but a probe and its answer makes bytes pass now.
-            before = (proxy.passed("up"), proxy.passed("down"))
-            eventually(lambda: proxy.passed("up") > before[0] and proxy.passed("down") > before[1], "a probe is answered")
+            up, down = proxy.passed("up"), proxy.passed("down")
+            eventually(
+                lambda up=up, down=down: proxy.passed("up") > up and proxy.passed("down") > down, "a probe is answered"
+            )
         _open_gate(gate)
         self.assert_fields(self.sshx.document(running.wait()), stdout="ok\n", success=True, completion="completed")
 

@@ -24,8 +24,8 @@ CHANNEL_OPEN, CHANNEL_OPEN_CONFIRMATION, CHANNEL_OPEN_FAILURE, CHANNEL_WINDOW_AD
 CHANNEL_DATA, CHANNEL_EXTENDED_DATA, CHANNEL_EOF, CHANNEL_CLOSE = 94, 95, 96, 97
 CHANNEL_REQUEST, CHANNEL_SUCCESS, CHANNEL_FAILURE = 98, 99, 100
 
-# The phase that a message of the server belongs to. The banner is no message, and "output" is what follows the first data
-# (see `work`), so that a fault in it finds a command that has begun.
+# The phase that a message of the server belongs to. The banner is no message, and "output" is what follows the first
+# data (see `work`), so that a fault in it finds a command that has begun.
 _PHASES = {
     KEXINIT: "negotiation",
     KEX_REPLY: "key exchange",
@@ -191,7 +191,7 @@ class Moment:
         self._transport.forgotten.update(phases or (self.phase,))
 
     def exchange_keys(self):
-        """Begins a key exchange and waits until the new keys are in use; on a thread that is not the connection's own."""
+        """Begins a key exchange and waits until the new keys are in use; not on the connection's own thread."""
         self._transport.renegotiate_keys()
 
     def ask(self):
