@@ -33,7 +33,7 @@ ORPHANS = {
     "an orphan in its own group": "(timeout @ sleep @ &); sleep @; true",
     "an orphan in its own group whose shell ignores INT": "trap '' INT; (timeout @ sleep @ &); sleep @; sleep @; true",
     "an orphan with an empty environment": "(env -i timeout @ sleep @ &); sleep @; true",
-    "an orphan born of the last signal": "trap 'timeout @ sleep @ & exit' TERM; trap '' INT; sleep @ & wait; sleep @; true",
+    "an orphan born of TERM": "trap 'timeout @ sleep @ & exit' TERM; trap '' INT; sleep @ & wait; sleep @; true",
     "an orphan born of INT": "trap 'timeout @ sleep @ & exit' INT; sleep @ & wait; sleep @; true",
 }
 
@@ -70,8 +70,8 @@ class EveryCommandTest(TerminationCase):
         self.for_each(ENDED, ("terminated",), signal.SIGINT)
 
     def test_a_command_that_traps_all_it_can(self):
-        command = {"traps INT and TERM": "trap '' INT TERM HUP; sleep @; sleep @; sleep @; sleep @; sleep @; sleep @; true"}
-        self.for_each(command, ("terminated",), signal.SIGTERM)
+        command = "trap '' INT TERM HUP; sleep @; sleep @; sleep @; sleep @; sleep @; true"
+        self.for_each({"traps INT and TERM": command}, ("terminated",), signal.SIGTERM)
 
     # Seen to be gone or not known: a group that no parent link leads to must not be forgotten.
     def test_orphans_are_not_forgotten(self):

@@ -1,4 +1,4 @@
-"""What the tests of termination share: work on a server that can be told apart from everything else, and what is left of it.
+"""What the tests of termination share: work that can be told apart from everything else, and what is left of it.
 
 The tests look by themselves, in /proc, whether what a result says is true. They run where the server runs.
 """
@@ -38,6 +38,7 @@ class Work:
         self.case = case
         self.token = "6" + str(uuid.uuid4().int)[:8]
         self.home = server.accounts[name].home
+        self._sleeps = "sleep @" in command
         self._mark = os.path.join(self.home, "mark-" + self.token)
         text = command.replace("@", self.token)
         self.running = case.sshx.start(
@@ -46,8 +47,16 @@ class Work:
         )  # fmt: skip
 
     def begun(self):
+        """Waits until the command runs, with its first sleep if it has one."""
         processes.eventually(lambda: os.path.exists(self._mark), "the command runs")
+        if self._sleeps:
+            processes.eventually(self.sleepers, "the command sleeps")
         return self
+
+    def sleepers(self, uid=None):
+        """Ids of its sleeping programs, of one uid if that is given."""
+        found = [pid for pid, arguments in self.left() if arguments.startswith("sleep ")]
+        return [pid for pid in found if uid is None or _uid_of(pid) == uid]
 
     def left(self):
         """The command's live processes, by their arguments; what runs the second session's script is not among them."""
@@ -73,13 +82,21 @@ def processes_with_argument(word, but_not=0):
     return found
 
 
+def _uid_of(pid):
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None
+
+
 class TerminationCase(LabCase):
     """Runs commands in the accounts of a server, stops them, and holds the result against what is left."""
 
     def host(self, server):
-        """Adds every account of `server` to the fresh inventory, under its name; returns the server."""
+        """Gives every account of `server` its name in the inventory; returns the server."""
         self.sshx.trust(server.known_hosts_line())
         for account in server.accounts:
+            self.sshx.run("host", "remove", account.name)
             self.sshx.add_host(account.name, server, identity=self.lab.key(), user=account.name)
         return server
 
@@ -89,17 +106,21 @@ class TerminationCase(LabCase):
         options.setdefault("prefix", alone())
         return self.host(self.lab.server(accounts=accounts or default, **options))
 
-    def interrupted(self, server, name, command, trigger, options=(), **start):
+    def interrupted(self, server, name, command, trigger, options=(), before_stop=None, **start):
         """Starts the command, stops it by `trigger` once it runs, and returns (document, what was left, work).
 
-        `trigger`: "timeout", or a signal's number. Everything that holds of every stopped command is checked here.
+        `trigger`: "timeout", or a signal's number; `before_stop(work)` is called just before the signal is sent.
+        Everything that holds of every stopped command is checked here.
         """
         if trigger == "timeout":
             options = ("--timeout", "2s", *options)
         work = Work(self, server, name, command, ("--json", *options), **start)
         self.addCleanup(work.clear)
         if trigger != "timeout":
-            work.begun().running.signal(trigger)
+            work.begun()
+            if before_stop is not None:
+                before_stop(work)
+            work.running.signal(trigger)
         done = work.running.wait()
         left = work.left()
         self.assertEqual(done.code, 255, done)
@@ -177,8 +198,9 @@ def run_until_reader_goes(sshx, arguments, until):
     read_end, write_end = os.pipe()
     argv = [sshx.binary, *map(str, arguments)]
     process = processes.start(
-        argv, stdin=subprocess.DEVNULL, stdout=write_end, stderr=subprocess.PIPE, env=sshx.environment, cwd=sshx.directory
-    )
+        argv, stdin=subprocess.DEVNULL, stdout=write_end, stderr=subprocess.PIPE, env=sshx.environment,
+        cwd=sshx.directory,
+    )  # fmt: skip
     os.close(write_end)
     seen = b""
     try:
