@@ -18,7 +18,8 @@ os._exit(code)
 def is_instrumented():
     """Whether the binary is a sanitizer build, whose memory says nothing."""
     with open(binary_path(), "rb") as file:
-        return b"__asan_init" in file.read()
+        content = file.read()
+    return b"__asan_init" in content or b"__tsan_init" in content
 
 
 class PeakMemory:
