@@ -63,34 +63,30 @@ bool is_left_running(const ssh::CommandOutcome& outcome) {
   return outcome.stopped && started && !lost && !ended;
 }
 
-/// The remote terminal in the local one, while this lives.
-struct TerminalBridge {
-  LocalTerminal local;
-  std::optional<ssh::SignalWatch> resized;
-};
-
+/// Opens a terminal on `channel` for the local one, which turns raw; `resized` passes its size on.
 ssh::Task<Status> open_terminal(ssh::Runtime runtime, ssh::Channel& channel, Deadline deadline,
-                                std::optional<TerminalBridge>& bridge) {
-  bridge.emplace();
-  SSHX_CO_CHECK(
-      co_await channel.request_terminal(LocalTerminal::type(), bridge->local.size(), deadline));
-  auto resize = [&channel, &bridge] { channel.resize_terminal(bridge->local.size()); };
-  bridge->resized.emplace(runtime.context, SIGWINCH, std::move(resize));
+                                std::optional<LocalTerminal>& local,
+                                std::optional<ssh::SignalWatch>& resized) {
+  local.emplace();
+  SSHX_CO_CHECK(co_await channel.request_terminal(LocalTerminal::type(), local->size(), deadline));
+  auto resize = [&channel, &local] { channel.resize_terminal(local->size()); };
+  resized.emplace(runtime.context, SIGWINCH, std::move(resize));
   co_return Status();
 }
 
 /// Connection and command; fills in what is seen.
 ssh::Task<Status> carry_out(ssh::Runtime runtime, const RunRequest& run,
-                            ssh::CommandStreams streams, ExecutionResult& result) {
+                            ssh::CommandStreams streams, std::optional<LocalTerminal>& local,
+                            ExecutionResult& result) {
   const auto connect_deadline = after(run.session.connect_timeout_seconds);
   auto connection = co_await open_session(runtime, run.session, connect_deadline, result.observed,
                                           result.warnings);
   if (!connection) co_return at_phase(std::move(connection).error(), result.observed);
   SSHX_CO_TRY(auto channel, co_await ssh::Channel::open(*connection, connect_deadline));
   connection->watch(run.liveness);
-  std::optional<TerminalBridge> bridge;
+  std::optional<ssh::SignalWatch> resized;
   if (run.action.payload.terminal) {
-    SSHX_CO_CHECK(co_await open_terminal(runtime, channel, connect_deadline, bridge));
+    SSHX_CO_CHECK(co_await open_terminal(runtime, channel, connect_deadline, local, resized));
   }
   const auto started = Clock::now();
   const auto command = exec_request(run.action.payload);
@@ -115,7 +111,8 @@ ssh::Task<Status> run_captured(ssh::Runtime runtime, const RunRequest& run,
   const auto input = make_input(run, changed);
   OutputCapture capture(static_cast<std::size_t>(run.limits.max_output_bytes));
   const ssh::CommandStreams streams{*input, capture, changed};
-  auto status = co_await carry_out(runtime, run, streams, result);
+  std::optional<LocalTerminal> none;
+  auto status = co_await carry_out(runtime, run, streams, none, result);
   result.standard_output = captured(capture, ssh::OutputStream::standard_output);
   result.standard_error = captured(capture, ssh::OutputStream::standard_error);
   co_return status;
@@ -129,7 +126,9 @@ ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run, bool
   SafeOutput safe(output);
   ssh::OutputReceiver& receiver = safely ? static_cast<ssh::OutputReceiver&>(safe) : output;
   const ssh::CommandStreams streams{*input, receiver, changed};
-  auto status = co_await carry_out(runtime, run, streams, result);
+  // Raw until the last of the output was written.
+  std::optional<LocalTerminal> local;
+  auto status = co_await carry_out(runtime, run, streams, local, result);
   safe.finish();
   const bool ended_well = status && !result.outcome.stopped;
   const auto until = ended_well ? kNoDeadline : after(kStalledReaderSeconds);

@@ -27,8 +27,6 @@ constexpr int kEndedEarly = 1;
 /// How long output may stay silent after the command's own end before it counts as held by
 /// something else.
 constexpr std::chrono::milliseconds kOpenOutputGrace{1000};
-/// And how long it may go on after the command's own end, silent or not.
-constexpr std::chrono::milliseconds kLongestGrace{3000};
 
 Error interrupted(const Connection::State& state, Interruption why, Error at_deadline) {
   if (why == Interruption::cancelled) return state.runtime.cancellation.error();
@@ -80,7 +78,7 @@ class CommandRun {
   Deadline last_activity_ = Clock::now();
   bool input_done_ = false;
   bool input_refused_ = false;
-  std::optional<Deadline> exit_seen_;
+  Deadline deadline_ = kNoDeadline;
   int broken_ = 0;  ///< libssh2's code for what broke the connection.
   bool lost_ = false;
 };
@@ -195,7 +193,6 @@ void CommandRun::note_exit() {
   const int status = libssh2_channel_get_exit_status(channel_);
   if (status != std::numeric_limits<int>::min())
     outcome_.exit_status = static_cast<std::uint32_t>(status);
-  if (exit_known() && !exit_seen_) exit_seen_ = Clock::now();
 }
 
 void CommandRun::note_exit_signal() {
@@ -209,9 +206,11 @@ void CommandRun::note_exit_signal() {
   libssh2_free(state_.session.get(), name);
 }
 
-/// When output that goes on after the command's own end is left to whoever holds it.
+/// When output after the command's own end is left to whoever holds it: once it was silent for a
+/// while, or at the command's deadline. sshd tells the exit while output still queues behind it, so
+/// that no shorter bound is safe.
 Deadline CommandRun::end_of_grace() const {
-  return std::min(last_activity_ + kOpenOutputGrace, *exit_seen_ + kLongestGrace);
+  return std::min(last_activity_ + kOpenOutputGrace, deadline_);
 }
 
 bool CommandRun::finished(bool output_moved) {
@@ -238,7 +237,7 @@ std::optional<Error> CommandRun::local_failure() const {
 }
 
 Deadline CommandRun::next_look(Deadline deadline) const {
-  return exit_seen_ ? end_of_grace() : deadline;
+  return exit_known() ? end_of_grace() : deadline;
 }
 
 /// Whether to go on; sets why not.
@@ -247,7 +246,7 @@ Task<bool> CommandRun::wait(Deadline deadline) {
   const auto why = co_await state_.wait(next_look(deadline), reading);
   if (why == Interruption::none) co_return true;
   // The end of the grace; the command itself has ended in time.
-  if (why == Interruption::deadline && exit_seen_) co_return true;
+  if (why == Interruption::deadline && exit_known()) co_return true;
   if (why == Interruption::lost) {
     lost_ = true;
     co_return true;
@@ -257,6 +256,7 @@ Task<bool> CommandRun::wait(Deadline deadline) {
 }
 
 Task<void> CommandRun::carry(Deadline deadline) {
+  deadline_ = deadline;
   for (;;) {
     const bool output_moved = read_output();
     const bool input_moved = write_input();
@@ -267,7 +267,7 @@ Task<void> CommandRun::carry(Deadline deadline) {
     if (output_moved || input_moved) {
       co_await state_.yield();
       const bool ended = passed(deadline) || state_.runtime.cancellation.requested();
-      if (!ended || exit_seen_) continue;
+      if (!ended || exit_known()) continue;
     }
     const bool go_on = co_await wait(deadline);
     if (!go_on) co_return;

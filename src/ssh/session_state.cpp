@@ -87,7 +87,9 @@ bool is_broken(int code) noexcept {
   case LIBSSH2_ERROR_DECRYPT:
   case LIBSSH2_ERROR_PROTO:
   case LIBSSH2_ERROR_OUT_OF_BOUNDARY:
-  case LIBSSH2_ERROR_BUFFER_TOO_SMALL: return true;
+  case LIBSSH2_ERROR_BUFFER_TOO_SMALL:
+  case LIBSSH2_ERROR_CHANNEL_WINDOW_EXCEEDED:
+  case LIBSSH2_ERROR_CHANNEL_PACKET_EXCEEDED: return true;
   default: return false;
   }
 }
@@ -96,6 +98,12 @@ Error Connection::State::broken_error(int code) const {
   const bool by_peer = code == LIBSSH2_ERROR_SOCKET_SEND || code == LIBSSH2_ERROR_SOCKET_RECV ||
                        code == LIBSSH2_ERROR_SOCKET_DISCONNECT;
   if (by_peer || io.goodbye()) return lost_error();
+  if (code == LIBSSH2_ERROR_CHANNEL_WINDOW_EXCEEDED ||
+      code == LIBSSH2_ERROR_CHANNEL_PACKET_EXCEEDED) {
+    return {ErrorKind::protocol, "channel",
+            fmt::format("{} sent more than it was allowed to, so output is missing", peer_text()),
+            "the server breaks RFC 4254 section 5.2", Phase::execute};
+  }
   return {ErrorKind::protocol, "corrupt",
           fmt::format("a packet from {} was damaged, or is no packet", peer_text()),
           "something on the way changes the bytes, or the server is broken", Phase::execute};

@@ -55,7 +55,7 @@ struct Connection::State : std::enable_shared_from_this<Connection::State> {
   /// The error of a lost connection: connection_lost (`closed`, `reset`, `silent`).
   [[nodiscard]] Error lost_error() const;
   /// The error of a libssh2 call that broke the connection (see is_broken): a lost connection, or
-  /// protocol (`corrupt`).
+  /// protocol (`corrupt`, `channel`).
   [[nodiscard]] Error broken_error(int code) const;
   [[nodiscard]] std::string peer_text() const;
 
