@@ -13,7 +13,7 @@ from tests.lab.scripted_server import (
 FAREWELL = "closed for maintenance"
 _CLIENTS_CHANNEL = 0  # The number that the client's library gives its first channel.
 _NO_CHANNEL = 4711
-_FLOOD = 2000
+_FLOOD = 300
 _UNKNOWN_MESSAGE = 191
 _BAD_KEY_EXCHANGE = 3
 _BY_APPLICATION = 11
