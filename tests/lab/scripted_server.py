@@ -366,6 +366,8 @@ class _Transport(paramiko.Transport):
         self._faults = dict(server.faults)
         super().__init__(wire, disabled_algorithms=server.disabled_algorithms)
         self._record(server.received)
+        # The library would close a channel whose client refuses a request.
+        self._channel_handler_table = {**self._channel_handler_table, CHANNEL_FAILURE: lambda *_: None}
 
     def greets(self):
         """Whether the server goes on to its banner."""
