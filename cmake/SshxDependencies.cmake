@@ -9,6 +9,27 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
 
+add_library(sshx_fmt INTERFACE)
+if(SSHX_STATIC_RUNTIME)
+  # The distribution has fmt as a shared object only, which would bring the shared libstdc++ back; its sources are a header.
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/generated/fmt.cpp" CONTENT [[
+#include <fmt/format-inl.h>
+
+FMT_BEGIN_NAMESPACE
+namespace detail {
+template FMT_API auto thousands_sep_impl<char>(locale_ref) -> thousands_sep_result<char>;
+template FMT_API auto decimal_point_impl(locale_ref) -> char;
+}  // namespace detail
+FMT_END_NAMESPACE
+]])
+  add_library(sshx_fmt_objects STATIC "${PROJECT_BINARY_DIR}/generated/fmt.cpp")
+  target_compile_features(sshx_fmt_objects PRIVATE cxx_std_20)
+  target_include_directories(sshx_fmt_objects SYSTEM PUBLIC "$<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>")
+  target_link_libraries(sshx_fmt INTERFACE sshx_fmt_objects)
+else()
+  target_link_libraries(sshx_fmt INTERFACE fmt::fmt)
+endif()
+
 find_path(SSHX_ASIO_INCLUDE asio.hpp REQUIRED)
 mark_as_advanced(SSHX_ASIO_INCLUDE)
 add_library(sshx_asio INTERFACE)

@@ -3,6 +3,7 @@
 # AUTO: with the compiler that CI uses, whose warnings are known, and with no other.
 set(SSHX_WERROR OFF CACHE STRING "Treat compiler warnings as errors: ON, OFF or AUTO")
 option(SSHX_SYSTEM_LIBSSH2 "Link the system's libssh2 (>= 1.11.1) instead of the static, patched build" OFF)
+option(SSHX_STATIC_RUNTIME "Link libstdc++, libgcc and fmt into the binary, which then starts faster" OFF)
 option(SSHX_HARDENING "Compile and link with the hardening flags of a release" OFF)
 set(SSHX_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them: address,undefined")
 set(SSHX_DEPS_PREFIX "${PROJECT_SOURCE_DIR}/build/deps" CACHE PATH
