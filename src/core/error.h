@@ -72,7 +72,7 @@ struct ErrorKindInfo {
 
 /// Why something failed. `code` is finer than the kind ("refused", "changed", ...); `message` says
 /// what failed, on what; `hint` what to do about it. None of them ever holds a secret.
-// The analyzer loses the index of the std::variant in Result and then moves an Error that never was.
+// The analyzer loses the index of the std::variant in Result, and moves an Error that never was.
 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign)
 struct Error {
   ErrorKind kind = ErrorKind::internal;

@@ -1,6 +1,5 @@
 """The caller's side in bad shape: no home, somebody else's, read-only or unreadable folders, full disks (B173)."""
 
-import json
 import os
 import stat
 import unittest
