@@ -42,9 +42,14 @@ class StoppedWriterTest(AuditCase):
             "run", "--target", "target", "--request-id", "stopped", "--", "true",
             prefix=("strace", "-f", "-qq", "-o", "/dev/null", "-P", self.sshx.audit_path + "-wal",
                     "-e", "trace=pwrite64", "-e", "inject=pwrite64:signal=SIGSTOP:when=1"),
+            environment=self.traced_environment(),
         )  # fmt: skip
         self.addCleanup(stop, self.writer.process)
         eventually(self.is_locked, "the writer has the lock")
+
+    def traced_environment(self):
+        """The sanitizer cannot look for leaks in a process that is traced."""
+        return {"ASAN_OPTIONS": self.sshx.environment["ASAN_OPTIONS"] + ":detect_leaks=0"}
 
     def is_locked(self):
         with contextlib.closing(sqlite3.connect(self.sshx.audit_path, timeout=0, isolation_level=None)) as database:
@@ -87,7 +92,10 @@ class StoppedWriterTest(AuditCase):
     # B170: no run is held up twice.
     def test_what_has_no_start_gets_no_end(self):
         trace = os.path.join(self.sshx.directory, "trace")
-        self.run_json("exit 4", code=4, prefix=("strace", "-f", "-qq", "-o", trace, "-e", "trace=fcntl,connect"))
+        self.run_json(
+            "exit 4", code=4, prefix=("strace", "-f", "-qq", "-o", trace, "-e", "trace=fcntl,connect"),
+            environment=self.traced_environment(),
+        )  # fmt: skip
         with open(trace, encoding="utf-8") as file:
             lines = file.read().splitlines()
         # The lock of the one writer of a write-ahead log is byte 120 of its index (SQLite, "WAL-mode file format").
