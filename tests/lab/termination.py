@@ -15,6 +15,8 @@ from tests.lab.sshx import Completed
 # The budget for ending a command is real time; on a busy machine an honest `unknown` is tried again.
 _ATTEMPTS = 4
 _FULL_RUN = ("--max-output-bytes", "1000")
+# A command that only KILL ends.
+STUBBORN = "trap '' INT TERM; sleep @; sleep @; sleep @; sleep @; sleep @; true"
 _SECOND_SESSION = b"nonce="
 
 
@@ -92,11 +94,17 @@ def _uid_of(pid):
 class TerminationCase(LabCase):
     """Runs commands in the accounts of a server, stops them, and holds the result against what is left."""
 
+    def setUp(self):
+        super().setUp()
+        self._named = set()
+
     def host(self, server):
         """Gives every account of `server` its name in the inventory; returns the server."""
         self.sshx.trust(server.known_hosts_line())
         for account in server.accounts:
-            self.sshx.run("host", "remove", account.name)
+            if account.name in self._named:
+                self.sshx.ok("host", "remove", account.name)
+            self._named.add(account.name)
             self.sshx.add_host(account.name, server, identity=self.lab.key(), user=account.name)
         return server
 
@@ -105,6 +113,13 @@ class TerminationCase(LabCase):
         default = tuple(Account(name, kind=kind) for _, name, kind in login_kinds())
         options.setdefault("prefix", alone())
         return self.host(self.lab.server(accounts=accounts or default, **options))
+
+    def folder(self):
+        """A folder that every account can reach."""
+        path = self.lab.new_directory("w")
+        os.chmod(path, 0o755)
+        os.chmod(self.lab.directory, 0o711)
+        return path
 
     def interrupted(self, server, name, command, trigger, options=(), before_stop=None, **start):
         """Starts the command, stops it by `trigger` once it runs, and returns (document, what was left, work).
