@@ -23,7 +23,7 @@ ENDED = {
     "a double tree": "sh -c 'sh -c \"sleep @; true\"; true' & sh -c 'sh -c \"sleep @; true\"; true'; true",
     "a pipeline": "sleep @ | cat | (sleep @; cat); true",
     "an orphan in the shell's group": "(sleep @ &); sleep @; true",
-    "stopped by itself": "kill -STOP $$; sleep @",
+    "stopped by itself": "sleep @ & kill -STOP $$; true",
     "endless output": "yes @; true",  # B013
     "endless output to both streams": "yes @ & yes @ >&2; true",
 }

@@ -1,4 +1,4 @@
-"""What another user runs, what /proc hides, hosts where little is installed: never a false `terminated` (design §7)."""
+"""What another user runs, what /proc hides, hosts where little is installed: never a false `terminated`."""
 
 import os
 import shutil
