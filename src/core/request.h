@@ -11,9 +11,9 @@ namespace sshx {
 /// Checks `request` against the operation's descriptor: object, known properties for this surface,
 /// types, ranges, lengths, patterns, enums, required ones. Gives back the request with defaults
 /// filled in, properties in the descriptor's order and whole numbers as integers, so that 30 and
-/// 30.0 are one request, as in JSON Schema. Rules across properties are the operation's own. Waits for
-/// nothing. Returns: config (`unknown_property`, `type`, `range`, `required`, `pattern`), naming
-/// the property and its flag.
+/// 30.0 are one request, as in JSON Schema. Rules across properties are the operation's own. Waits
+/// for nothing. Returns: config (`unknown_property`, `type`, `range`, `required`, `pattern`),
+/// naming the property and its flag.
 [[nodiscard]] Result<Json> check_request(const Operation& operation, const Json& request,
                                          Surface surface);
 
