@@ -36,7 +36,7 @@ struct Payload {
 
 /// What of `request` makes the payload; a script file is read, at most `limit` bytes.
 /// Returns: config (`required`, `request_conflict`, `range`, `interpreter`, `environment`,
-/// `directory`, `payload_too_large`, `base64`), local_io.
+/// `payload_too_large`, `base64`), local_io.
 [[nodiscard]] Result<Payload> read_payload(const Json& request, std::size_t limit);
 
 /// The text of the exec request (RFC 4254 §6.5). A plain command goes as it stands. Anything else

@@ -14,6 +14,7 @@ constexpr double kBudgetSeconds = 2.5;
 constexpr double kAnswerSeconds = 0.7;
 /// Between the protocol's own signals, where they are all there is.
 constexpr double kStepSeconds = 0.4;
+constexpr std::chrono::milliseconds kSignalReserve{500};
 constexpr std::size_t kAnswerBytes = 64UL * 1024;
 
 // The script of the second session. One line without single quotes, backslashes and exclamation
@@ -50,7 +51,8 @@ constexpr std::string_view kFindOrphans =
     "o() { [ -r /proc/self/stat ] && command -v grep > /dev/null || { B=1; return; }; "
     "b=\" $(grep -lswF \"SSH_CONNECTION=$SSH_CONNECTION\" /proc/[0-9]*/environ 2>/dev/null) \"; "
     "w $p; q0=$T; set -- $a; while [ $# -gt 4 ]; do u $* && case $b in *[[:space:]]/proc/$2/*) "
-    "{ [ -p /proc/$2/fd/1 ] || [ -p /proc/$2/fd/2 ]; } && S=\"$S$5 \";; esac; shift 5; done; "
+    "w $2; [ ${T:-0} -ge $q0 ] && { [ -p /proc/$2/fd/1 ] || [ -p /proc/$2/fd/2 ]; } && "
+    "S=\"$S$5 \";; esac; shift 5; done; "
     "set -- $a; while [ $# -gt 4 ]; do u $* && case $S in *\" $5 \"*) ;; "
     "*) case $b in *[[:space:]]/proc/$2/*) B=1;; *) w $2; "
     "[ ${T:-0} -lt $q0 ] || grep -qsF SSH_CONNECTION= /proc/$2/environ || B=1;; esac;; esac; "
@@ -58,29 +60,34 @@ constexpr std::string_view kFindOrphans =
 constexpr std::string_view kLook =
     // n: some are left. c() is the quick look, j() the one that counts: it needs a list with sshd
     // in it, takes zombies for gone (but not one whose threads run on), and a group that may not be
-    // signalled for there, even where /proc hides its processes.
+    // signalled, or whose processes come and go too fast to be listed, for there.
     "c() { n=0; for g in $G; do kill -0 -$g 2>/dev/null && n=1; done; }; "
-    "j() { n=0; l; f; [ \"$P\" ] || B=1; set -- $a; while [ $# -gt 4 ]; do t=; "
+    "j() { n=0; R=\" \"; l; f; [ \"$P\" ] || B=1; set -- $a; while [ $# -gt 4 ]; do t=; "
     "case $G in *\" $4 \"*) t=1;; esac; case $S in *\" $5 \"*) t=1;; esac; "
-    "case $1 in Z*l*) ;; Z*|X*) t=;; esac; [ $t ] && n=1; shift 5; done; "
-    "for g in $G; do k=$(kill -0 -$g 2>&1) || case $k in *\"o such process\"*) ;; *) n=1;; esac; "
-    "done; }; ";
+    "case $1 in Z*l*) ;; Z*|X*) t=;; esac; [ $t ] && n=1; R=\"$R$4 \"; shift 5; done; "
+    "for g in $G; do if k=$(kill -0 -$g 2>&1); then case $R in *\" $g \"*) ;; *) n=1;; esac; "
+    "else case $k in *\"o such process\"*) ;; *) n=1;; esac; fi; done; }; ";
 constexpr std::string_view kSignalAndLook =
     // Only what sshd itself has started may judge: in a wrapper, the parent is not the connection.
     "LC_ALL=C; export LC_ALL; p=$PPID; P=; Q=; V=; B=; n=; D=\" $p \"; G=\" \"; S=\" \"; x=; "
     "{ read -r x < /proc/$p/comm; } 2>/dev/null || x=$(ps -o comm= -p $p 2>/dev/null); l; f; "
     "case $x in *sshd*) ;; *) V=;; esac; [ $V ] && [ $P ] || { echo sshx:$nonce:unseen; exit; }; "
-    "[ \"${steps%% *}$S\" = \"- \" ] && o; for q in $steps; do "
+    "[ \"$S\" = \" \" ] && o; for q in $steps; do "
     "[ $q = - ] || for g in $G; do kill -$q -$g; done 2>/dev/null; for t in 1 2 3 4 5; do c; "
     "[ $n = 0 ] && break; sleep .07 2>/dev/null || sleep 1; done; j; [ $n = 0 ] && break; done; "
     "[ $n = 1 ] && echo sshx:$nonce:left || echo sshx:$nonce:${B:+un}seen";
 
 Termination unknown(std::string reason) { return {Ending::unknown, std::move(reason)}; }
 
-/// Signals through the protocol, in bounded steps, where nothing can look.
+double seconds_until(Deadline deadline) {
+  return std::chrono::duration<double>(deadline - Clock::now()).count();
+}
+
+/// Signals through the protocol, in bounded steps after the first signal, where nothing can look.
 ssh::Task<void> signal_blindly(ssh::Channel& channel, Deadline deadline) {
+  const auto step = std::min(kStepSeconds, seconds_until(deadline) / 3);
   for (const auto* name : {"TERM", "KILL"}) {
-    co_await channel.await_exit(std::min(deadline, after(kStepSeconds)));
+    co_await channel.await_exit(after(step));
     if (channel.exit_seen()) co_return;
     const auto answer = co_await channel.signal(name, deadline);
     if (answer != ssh::SignalAnswer::accepted) co_return;
@@ -102,13 +109,11 @@ Termination judged(const OutputCapture& answer, const std::string& nonce) {
   return unknown("the second session could not look (the login shell may be restricted)");
 }
 
-ssh::Task<Termination> look(ssh::Connection& connection, ssh::Channel& channel,
-                            ssh::SignalAnswer first, Deadline deadline) {
+ssh::Task<Termination> look(ssh::Connection& connection, ssh::SignalAnswer first, Deadline whole) {
+  // Where it comes to nothing, the protocol's own signals need the rest.
+  const auto deadline = first == ssh::SignalAnswer::accepted ? whole - kSignalReserve : whole;
   auto second = co_await ssh::Channel::open(connection, deadline);
-  if (!second) {
-    co_await signal_blindly(channel, deadline);
-    co_return unknown("the server opens no second session to look in (MaxSessions)");
-  }
+  if (!second) co_return unknown("the server opens no second session to look in (MaxSessions)");
   GivenInput input{std::string()};
   OutputCapture answer(kAnswerBytes);
   const ssh::CommandStreams streams{input, answer, nullptr};
@@ -122,8 +127,8 @@ ssh::Task<Termination> look(ssh::Connection& connection, ssh::Channel& channel,
 }
 
 /// Why the second session must not be opened; empty where it may.
-std::string_view reason_not_to_look(const ssh::Connection& connection, SecondChannel second,
-                                    ssh::SignalAnswer first, bool is_root) {
+std::string reason_not_to_look(const ssh::Connection& connection, SecondChannel second,
+                               ssh::SignalAnswer first, bool is_root) {
   if (second == SecondChannel::never) return "no second session may look (second_channel is never)";
   if (!connection.is_openssh())
     return "the server is not OpenSSH, so its processes cannot be told apart";
@@ -137,13 +142,15 @@ std::string_view reason_not_to_look(const ssh::Connection& connection, SecondCha
 ssh::Task<Termination> end_acknowledged(ssh::Connection& connection, ssh::Channel& channel,
                                         SecondChannel second, bool is_root, Deadline deadline) {
   const auto first = co_await channel.signal("INT", std::min(deadline, after(kAnswerSeconds)));
-  if (first == ssh::SignalAnswer::closed && channel.exit_seen())
+  if (first != ssh::SignalAnswer::accepted && channel.exit_seen())
     co_return Termination{Ending::exited, {}};
   if (first == ssh::SignalAnswer::none) co_return unknown("the server did not answer a signal");
-  const auto reason = reason_not_to_look(connection, second, first, is_root);
-  if (reason.empty()) co_return co_await look(connection, channel, first, deadline);
-  if (first == ssh::SignalAnswer::accepted) co_await signal_blindly(channel, deadline);
-  co_return unknown(std::string(reason));
+  Termination termination = unknown(reason_not_to_look(connection, second, first, is_root));
+  if (termination.reason.empty()) termination = co_await look(connection, first, deadline);
+  const bool signals_help = first == ssh::SignalAnswer::accepted;
+  if (termination.ending == Ending::unknown && signals_help)
+    co_await signal_blindly(channel, deadline);
+  co_return termination;
 }
 
 }  // namespace

@@ -150,10 +150,6 @@ void CommandRun::note_broken(int code) {
 bool CommandRun::read_output() {
   const bool out = read_stream(OutputStream::standard_output);
   const bool err = read_stream(OutputStream::standard_error);
-  // Data of another type (RFC 4254 §5.2 defines none) would keep the channel from its end. Nothing
-  // of stderr is lost by this: all of it was read just now.
-  if (!err && streams_.output.ready())
-    libssh2_channel_flush_ex(channel_, LIBSSH2_CHANNEL_FLUSH_EXTENDED_DATA);
   return out || err;
 }
 
