@@ -138,7 +138,7 @@ class RefusalTest(RequestCase):
             ({"env": ["A"]}, "range", ("env", "--env")),
             ({"pty": "yes"}, "type", ("pty", "--pty")),
             ({"shell": "fish"}, None, ("shell", "--shell", "bash")),
-            ({"server_alive_interval_seconds": 1}, "range", ("server_alive_interval_seconds", "--server-alive-interval")),
+            ({"server_alive_interval_seconds": 1}, "range", ("_interval_seconds", "--server-alive-interval")),
             ({"server_alive_count_max": 0}, "range", ("server_alive_count_max", "--server-alive-count-max")),
             ({"second_channel": "always"}, None, ("second_channel", "--second-channel", "never")),
         ):

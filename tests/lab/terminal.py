@@ -14,7 +14,9 @@ from tests.lab import processes
 from tests.lab.sshx import Completed
 
 # Makes stdin the controlling terminal, which takes a session leader, and becomes the program that follows.
-_TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
 _LAST_WORDS = b"the-end-of-this-terminal"
 _ECHO_AND_SIGNALS = termios.ICANON | termios.ECHO | termios.ISIG
 
