@@ -11,7 +11,7 @@ from tests.lab.scripted_server import ScriptedServer
 DANGEROUS = (
     (b"\x1b[2J\x1b[31m", rb"\x1b[2J\x1b[31m"),
     (b"\x1b]0;title\x07", rb"\x1b]0;title\x07"),
-    (b"\x1b]8;;http://evil.example\x1b\\text\x1b]8;;\x1b\\", rb"\x1b]8;;http://evil.example\x1b\text\x1b]8;;\x1b" + b"\\"),
+    (b"\x1b]8;;http://evil\x1b\\text\x1b]8;;\x1b\\", rb"\x1b]8;;http://evil\x1b\text\x1b]8;;\x1b" + b"\\"),
     (b"\x1b]52;c;ZXZpbA==\x07", rb"\x1b]52;c;ZXZpbA==\x07"),
     (b"\x1bP$q\x1b\\", rb"\x1bP$q\x1b" + b"\\"),
     (b"\x9b31m\x9d0;x\x9c", rb"\x9b31m\x9d0;x\x9c"),
@@ -46,7 +46,7 @@ class SafeOutputTest(TargetCase):
         self.assertEqual(self.on_a_terminal(*self.run_words(sent, "--safe-output")), (shown, shown))
 
     def test_an_unfinished_sequence_at_the_end(self):
-        for sent, shown in ((b"x\x1b]8;;http://", rb"x\x1b]8;;http://"), (b"x\xe6\x97", rb"x\xe6\x97"), (b"x\x1b", rb"x\x1b")):
+        for sent, shown in ((b"x\x1b]8;;", rb"x\x1b]8;;"), (b"x\xe6\x97", rb"x\xe6\x97"), (b"x\x1b", rb"x\x1b")):
             with self.subTest(sent):
                 done = self.sshx.ok(*self.run_words(sent, "--safe-output"))
                 self.assertEqual((done.out, done.err), (shown, shown))
