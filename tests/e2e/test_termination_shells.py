@@ -7,8 +7,8 @@ import os
 import signal
 import unittest
 
-from tests.lab import Account, login_kinds
-from tests.lab.termination import TerminationCase
+from tests.lab import Account, login_kinds, processes
+from tests.lab.termination import STUBBORN, TerminationCase
 
 SHELLS = {
     "sh": "/bin/sh",
@@ -69,6 +69,13 @@ class RestrictedShellTest(ShellCase):
         document, _, _ = self.interrupted(server, "rita", SLEEPS, signal.SIGINT)
         self.assert_fields(document, remote_state="unknown")
         self.assert_mentions(" ".join(document["warnings"]), "restricted")
+
+    # The protocol's own signals are left, and used.
+    def test_rbash_and_a_stubborn_command(self):
+        server = self.server(Account("rita", "/bin/rbash"))
+        document, _, work = self.interrupted(server, "rita", STUBBORN, signal.SIGINT)
+        self.assert_fields(document, remote_state="unknown")
+        processes.eventually(lambda: not work.left(), "the server's signals have ended the command")
 
     # What it answers to the first command it may answer to the second: it is not our script that speaks.
     def test_a_shell_that_echoes_its_command(self):
