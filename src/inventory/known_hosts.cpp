@@ -160,7 +160,8 @@ void take_back(int fd, std::size_t old_size, std::string_view text) {
   const auto got = pread(fd, tail.data(), tail.size(), static_cast<off_t>(old_size));
   if (got <= 0 || !text.starts_with(std::string_view(tail.data(), static_cast<std::size_t>(got))))
     return;
-  static_cast<void>(ftruncate(fd, static_cast<off_t>(old_size)));
+  // Whether it works or not, what is reported is why the append failed.
+  [[maybe_unused]] const int done = ftruncate(fd, static_cast<off_t>(old_size));
 }
 
 /// Adds `text` to a file of `old_size` bytes, all of it or nothing.
