@@ -47,7 +47,7 @@ class TriggerTest(TriggerCase):
         for label, name, _ in login_kinds():
             for what, (options, start) in inputs.items():
                 with self.subTest(account=label, input=what):
-                    command = "cat; sleep @; true"
+                    command = "sleep @ & cat; wait"
                     self.ends(("terminated",), self._server, name, command, signal.SIGINT, options, **start)
 
     # B192: what waits for its input is ended as well.
