@@ -33,6 +33,18 @@ class DirectoryTest(TargetCase):
         self.assertEqual(os.path.realpath(self.pwd(above, code=0)["stdout"].strip()), "/usr/share")
         self.assertEqual(self.pwd(".", code=0)["stdout"].strip(), start)
 
+    def test_a_dash_is_a_name_like_any_other(self):
+        for name in ("-", "sub"):
+            os.makedirs(os.path.join(self.server.home, name), exist_ok=True)
+        start = self.run_json("pwd", code=0)["stdout"].strip()
+        above = os.path.relpath(os.path.realpath(self.server.home), start)
+        self.assertEqual(os.path.basename(self.pwd(f"{above}/-", code=0)["stdout"]), "-\n")
+        # There is no such folder where the login shell starts; and neither OLDPWD nor CDPATH makes another one of it.
+        for name in ("-", "sub"):
+            options = ("--cwd", name, "--env", f"CDPATH={self.server.home}", "--env", f"OLDPWD={self.server.home}")
+            with self.subTest(name):
+                self.assert_fields(self.run_json("pwd", options=options), success=False, stdout="")
+
     def test_a_byte_that_is_no_character(self):
         path = os.fsencode(self.lab.new_directory("f")) + b"/\xff\xfe"
         os.mkdir(path)
@@ -74,6 +86,14 @@ class EnvironmentTest(TargetCase):
     def test_it_reaches_what_the_command_starts(self):
         document = self.run_json("sh -c 'env | grep ^SSHX_T'", options=("--env", "SSHX_T=1"), code=0)
         self.assertEqual(document["stdout"], "SSHX_T=1\n")
+
+    def test_no_variable_changes_the_login_shell(self):
+        plain = self.run_json("readlink /proc/$$/exe; echo", code=0)["stdout"]
+        for shell in ("/bin/dash", "/no/such/shell", ""):
+            with self.subTest(shell):
+                command = "readlink /proc/$$/exe; echo; echo $SHELL"
+                document = self.run_json(command, options=("--env", f"SHELL={shell}"), code=0)
+                self.assertEqual(document["stdout"], f"{plain}{shell}\n")
 
     def test_the_later_of_two_wins(self):
         self.assertEqual(self.run_json("echo $A", options=("--env", "A=1", "--env", "A=2"), code=0)["stdout"], "2\n")

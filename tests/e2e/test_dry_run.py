@@ -181,7 +181,7 @@ class HashTest(PlanCase):
             ("--user", "somebody"), ("--identity", self.lab.key("rsa").path), ("--accept-unknown-host",),
             ("--insecure-hostkey",), ("--stdin",), ("--identities-only",), ("--stdin-hold",), ("--pty",),
             ("--cwd", "/srv"), ("--cwd", "/srv/"), ("--env", "A=1"), ("--env", "A=1", "--env", "B=2"),
-            ("--server-alive-interval", "6"), ("--server-alive-count-max", "4"),
+            ("--server-alive-interval", "6"), ("--server-alive-count-max", "4"), ("--second-channel", "never"),
         ):  # fmt: skip
             hashes[options] = self.plan_hash(*options)
         hashes["command"] = self.plan_hash(command=("uptime ",))

@@ -116,6 +116,12 @@ class StartUpFilesTest(LoginShellCase):
                     self.assertEqual(lines[-1], "ours" if "--" in words else "from the script")
                     self.assertTrue(all(line.startswith("noise ") for line in lines[:-1]), lines)
 
+    def test_bash_reads_its_file_once_and_so_cannot_undo_folder_and_variables(self):
+        with open(os.path.join(self.server.accounts["bash"].home, ".bashrc"), "w", encoding="ascii") as file:
+            file.write("echo noise 1\nA=another\ncd /\n")
+        document = self.run_in("bash", "--cwd", "/usr/bin", "--env", "A=ours", "--", "pwd; echo $A", code=0)
+        self.assert_fields(document, stdout="noise 1\n/usr/bin\nours\n", stderr="")
+
 
 class RefusingShellTest(LoginShellCase):
     shells = REFUSING

@@ -371,13 +371,15 @@ class RefusalTest(ScriptCase):
             ("--script-file", path, "--stdin"),
             ("--script-file", path, "--stdin-file", path),
             ("--script-stdin", "--stdin"),
+            ("--script-file", path, "--stdin-hold"),
             ("--script-file", path, "--pty"),
             ("--shell", "bash", "--", "true"),
         ):
             with self.subTest(options):
                 self.refused(*options, code="request_conflict", stdin=b"true\n")
         for request in ({"script": "true", "command": "true"}, {"script": "true", "stdin": "x"},
-                        {"script": "true", "stdin_base64": "eA=="}, {"script": "true", "script_file": path}):  # fmt: skip
+                        {"script": "true", "stdin_base64": "eA=="}, {"script": "true", "script_file": path},
+                        {"script": "true", "stdin_hold": True}):  # fmt: skip
             with self.subTest(request):
                 self.assert_fields(self.by_request(request, code=255), error__code="request_conflict")
 

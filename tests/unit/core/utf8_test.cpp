@@ -116,6 +116,16 @@ TEST(PrintableStream, ShowsWhatIsWholeAtOnce) {
   EXPECT_EQ(stream.end(), "");
 }
 
+// Who waits for an answer to a prompt must see all of it.
+TEST(PrintableStream, WhatCanBecomeNoCharacterIsNotHeldBack) {
+  for (const auto start : {"\xF5"sv, "\xFF"sv, "\xC0"sv, "\xC1"sv, "\x80"sv, "\xE0\x80"sv,
+                           "\xED\xA0"sv, "\xF0\x80"sv, "\xF4\x90"sv, "\xF4\x90\x80"sv}) {
+    PrintableStream stream;
+    EXPECT_EQ(stream.next(start), printable(start));
+    EXPECT_EQ(stream.end(), "");
+  }
+}
+
 TEST(PrintableStream, WhatIsNeverFinishedIsShownAtTheEnd) {
   PrintableStream stream;
   EXPECT_EQ(stream.next("x\xF0\x9F\x98"), "x");

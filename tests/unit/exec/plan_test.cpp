@@ -130,6 +130,7 @@ TEST_F(PlanTest, EverySemanticInputCounts) {
       },
       [](Inputs& i) { i.action.payload.terminal = true; },
       [](Inputs& i) { i.action.stdin_held = true; },
+      [](Inputs& i) { i.action.second_channel = SecondChannel::never; },
       [](Inputs& i) { i.action.input = InputMode::inherited; },
       [](Inputs& i) {
         i.action.input = InputMode::given;
