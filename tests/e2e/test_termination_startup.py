@@ -4,8 +4,8 @@ import os
 import signal
 import unittest
 
-from tests.lab import Account, login_kinds
-from tests.lab.termination import TerminationCase
+from tests.lab import Account, login_kinds, processes
+from tests.lab.termination import STUBBORN, TerminationCase, Work
 
 
 class StartUpFilesTest(TerminationCase):
@@ -41,6 +41,25 @@ class StartUpFilesTest(TerminationCase):
     # The budget ends the wait; what waited for this session instead would not end in time for the test.
     def test_one_that_takes_its_time(self):
         self.for_each("[ -e $HOME/once ] && sleep 1800; touch $HOME/once", ("unknown",))
+
+    # The second session hangs in its start-up files when the second signal comes; nothing is waited for any more.
+    def test_a_second_signal_leaves_at_once(self):
+        server = self.accounts()
+        for label, name, _ in login_kinds():
+            with self.subTest(account=label):
+                self.home_file(server, name, ".bashrc", "[ -e once ] && { touch twice; exec sleep 1800; }; touch once")
+                second = os.path.join(server.accounts[name].home, "twice")
+                work = Work(self, server, name, STUBBORN, ("--json",)).begun()
+                self.addCleanup(work.clear)
+                work.running.signal(signal.SIGINT)
+                processes.eventually(lambda path=second: os.path.exists(path), "the second session has begun")
+                work.running.signal(signal.SIGINT)
+                done = work.running.wait()
+                self.assertEqual(done.code, 255, done)
+                document = self.sshx.document(done, "sshx.result.v1")
+                self.assert_stopped(document, "cancelled", "signal")
+                self.assert_fields(document, remote_state="unknown")
+                self.assert_kept(document, work.token)
 
     def test_one_that_ends_the_session(self):
         self.for_each("[ -e $HOME/once ] && exit 0; touch $HOME/once", ("unknown",))

@@ -135,10 +135,11 @@ class ImpatienceTest(TriggerCase):
 
     def twice(self, first, second):
         """Sends the second signal when the server, which answers none, has been asked to signal the command."""
-        asked = threading.Event()
+        listens, asked = threading.Event(), threading.Event()
 
         def script(exchange):
             exchange.on_request(lambda *_: asked.set())
+            listens.set()
             exchange.hold()
 
         server = ScriptedServer(self.lab.key(name="host"), script)
@@ -149,7 +150,7 @@ class ImpatienceTest(TriggerCase):
             "run", "--address", f"alice@{server.address}:{server.port}", "--identity", self.lab.key().path,
             "--request-id", request_id, "--json", "--", "work",
         )  # fmt: skip
-        processes.eventually(lambda: server.commands, "the command has come")
+        processes.eventually(listens.is_set, "the command has come")
         running.signal(first)
         processes.eventually(asked.is_set, "the server was asked to signal the command")
         running.signal(second)
