@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/identifier.h"
+#include "exec/end_session.h"
 #include "exec/local_streams.h"
 #include "exec/output_capture.h"
 
@@ -16,66 +17,6 @@ constexpr double kAnswerSeconds = 0.7;
 constexpr double kStepSeconds = 0.4;
 constexpr std::chrono::milliseconds kSignalReserve{500};
 constexpr std::size_t kAnswerBytes = 64UL * 1024;
-
-// The script of the second session. One line without single quotes, backslashes and exclamation
-// marks: fish, csh and every POSIX shell read it in single quotes as it stands. Short names keep it
-// small: p is this connection's sshd, P its process group, Q its session; S the sessions that it
-// started, D all processes below it, G their groups, each without ours and its own; B is set when
-// something cannot be told.
-constexpr std::string_view kListProcesses =
-    // a: "state pid ppid pgid sid" of every process. Where there is no ps(1), by builtins from
-    // /proc, minding that a process may put ") " and newlines into its own name.
-    "y() { for f in /proc/[0-9]*/stat; do s=; { while read -r x; do s=$s$x; done < $f; } "
-    "2>/dev/null; i=${s%% *}; s=${s##*\") \"}; set -- $s; [ $4 ] || continue; z=$1; "
-    "[ ${18} -gt 1 ] && z=${z}l; echo $z $i $2 $3 $4; done; }; "
-    "l() { a=$(ps -A -o stat= -o pid= -o ppid= -o pgid= -o sid= 2>/dev/null); "
-    "[ \"$a\" ] || a=$(y); }; ";
-constexpr std::string_view kFindGroups =
-    // sshd makes each command the leader of a session, which its orphans still belong to.
-    "f() { set -- $a; P=; while [ $# -gt 4 ]; do [ $2 = $p ] && P=$4 && Q=$5; "
-    "[ $2 = $$ ] && [ $5 = $$ ] && V=1; shift 5; done; m=1; while [ $m = 1 ]; do m=0; set -- $a; "
-    "while [ $# -gt 4 ]; do t=; case $D in *\" $3 \"*) t=1;; esac; "
-    "case $S in *\" $5 \"*) t=1;; esac; case $D in *\" $2 \"*) t=;; esac; [ $2 = $$ ] && t=; "
-    "[ $t ] && { m=1; D=\"$D$2 \"; [ $3 = $p ] && [ \" $5 \" = \" $Q \" ] || "
-    "{ [ $3 = $p ] && S=\"$S$5 \"; }; case $G in *\" $4 \"*) ;; "
-    "*) [ $4 = \"$P\" ] || [ $4 -le 1 ] || G=\"$G$4 \";; esac; }; shift 5; done; done; }; ";
-constexpr std::string_view kFindOrphans =
-    // When the first signal has ended the login shell before this one could look, its session has
-    // no leader any more. A process whose environment names this connection and which still holds
-    // a pipe shows which session that is; a daemon, which has let go of its pipes, is left alone.
-    // What else has lost its leader since this sshd began may be the command's, or may not.
-    "w() { s=; { while read -r x; do s=$s$x; done < /proc/$1/stat; } 2>/dev/null; "
-    "set -- ${s##*\") \"}; T=${20}; }; "
-    "u() { case $1 in Z*l*) ;; Z*|X*) return 1;; esac; [ $5 = 0 ] && return 1; "
-    "[ -d /proc/$5 ] && return 1; return 0; }; "
-    "o() { [ -r /proc/self/stat ] && command -v grep > /dev/null || { B=1; return; }; "
-    "b=\" $(grep -lswF \"SSH_CONNECTION=$SSH_CONNECTION\" /proc/[0-9]*/environ 2>/dev/null) \"; "
-    "w $p; q0=$T; set -- $a; while [ $# -gt 4 ]; do u $* && case $b in *[[:space:]]/proc/$2/*) "
-    "w $2; [ ${T:-0} -ge $q0 ] && { [ -p /proc/$2/fd/1 ] || [ -p /proc/$2/fd/2 ]; } && "
-    "S=\"$S$5 \";; esac; shift 5; done; "
-    "set -- $a; while [ $# -gt 4 ]; do u $* && case $S in *\" $5 \"*) ;; "
-    "*) case $b in *[[:space:]]/proc/$2/*) B=1;; *) w $2; "
-    "[ ${T:-0} -lt $q0 ] || grep -qsF SSH_CONNECTION= /proc/$2/environ || B=1;; esac;; esac; "
-    "shift 5; done; f; }; ";
-constexpr std::string_view kLook =
-    // n: some are left. c() is the quick look, j() the one that counts: it needs a list with sshd
-    // in it, takes zombies for gone (but not one whose threads run on), and a group that may not be
-    // signalled, or whose processes come and go too fast to be listed, for there.
-    "c() { n=0; for g in $G; do kill -0 -$g 2>/dev/null && n=1; done; }; "
-    "j() { n=0; R=\" \"; l; f; [ \"$P\" ] || B=1; set -- $a; while [ $# -gt 4 ]; do t=; "
-    "case $G in *\" $4 \"*) t=1;; esac; case $S in *\" $5 \"*) t=1;; esac; "
-    "case $1 in Z*l*) ;; Z*|X*) t=;; esac; [ $t ] && n=1; R=\"$R$4 \"; shift 5; done; "
-    "for g in $G; do if k=$(kill -0 -$g 2>&1); then case $R in *\" $g \"*) ;; *) n=1;; esac; "
-    "else case $k in *\"o such process\"*) ;; *) n=1;; esac; fi; done; }; ";
-constexpr std::string_view kSignalAndLook =
-    // Only what sshd itself has started may judge: in a wrapper, the parent is not the connection.
-    "LC_ALL=C; export LC_ALL; p=$PPID; P=; Q=; V=; B=; n=; D=\" $p \"; G=\" \"; S=\" \"; x=; "
-    "{ read -r x < /proc/$p/comm; } 2>/dev/null || x=$(ps -o comm= -p $p 2>/dev/null); l; f; "
-    "case $x in *sshd*) ;; *) V=;; esac; [ $V ] && [ $P ] || { echo sshx:$nonce:unseen; exit; }; "
-    "[ \"$S\" = \" \" ] && o; for q in $steps; do "
-    "[ $q = - ] || for g in $G; do kill -$q -$g; done 2>/dev/null; for t in 1 2 3 4 5; do c; "
-    "[ $n = 0 ] && break; sleep .07 2>/dev/null || sleep 1; done; j; [ $n = 0 ] && break; done; "
-    "[ $n = 1 ] && echo sshx:$nonce:left || echo sshx:$nonce:${B:+un}seen";
 
 Termination unknown(std::string reason) { return {Ending::unknown, std::move(reason)}; }
 
@@ -156,8 +97,7 @@ ssh::Task<Termination> end_acknowledged(ssh::Connection& connection, ssh::Channe
 }  // namespace
 
 std::string termination_command(const std::string& nonce, const std::string& steps) {
-  return fmt::format("exec /bin/sh -c 'nonce={}; steps=\"{}\"; {}{}{}{}{}'", nonce, steps,
-                     kListProcesses, kFindGroups, kFindOrphans, kLook, kSignalAndLook);
+  return fmt::format("exec /bin/sh -c 'nonce={}; steps=\"{}\"; {}'", nonce, steps, kEndSession);
 }
 
 ssh::Task<Termination> terminate(ssh::Runtime runtime, ssh::Connection& connection,
