@@ -8,11 +8,11 @@ import unittest
 
 from tests.lab import eventually
 from tests.lab.fault_matrix import BEFORE_THE_REQUEST, MatrixCase
-from tests.lab.fault_proxy import COUNTABLE, NEVER, FaultProxy, Rule
+from tests.lab.fault_proxy import COUNTABLE, FaultProxy, Rule
 
 # The numbers of the client's messages that open a phase (RFC 4253 §12, RFC 4252 §6, RFC 4254 §9).
 _OPENING_MESSAGE = {"key exchange": 30, "authentication": 50, "channel open": 90, "exec request": 98}
-# The packets of the server's key exchange, which has larger ones than those that `_LONG` finds.
+# The packets of the key exchange, which are not the long ones that are looked for.
 _PLAIN_PACKETS = 3
 # `begun` and `done` come in lines so long that their packets stand out; the comparison is of words.
 _LONG = 600
@@ -32,13 +32,36 @@ _ON_THE_WAY = {
 _SIGNALS = {"killed server": signal.SIGKILL, "stopped server": signal.SIGSTOP}
 
 
-def _command(marks, row):
-    """Leaves a mark and does what the matrix says of its command; in `close` something keeps the output open."""
+def _long_packets(sizes):
+    return sum(size > _LONG for size in sizes[_PLAIN_PACKETS:])
+
+
+def _after_long(count):
+    """Right behind the long packet of this number."""
+    return lambda sizes: sizes[-1] > _LONG and _long_packets(sizes) == count
+
+
+def _behind_all_output(sizes):
+    return sizes[-1] <= _LONG and _long_packets(sizes) == 2
+
+
+def _command(row, marks, gate):
+    """Leaves a mark and does what the matrix says of its command, but not more than the row's fault may see.
+
+    sshd tells the exit status as soon as the child is gone, before the output that it still has. So the child stays at
+    the gate, which opens when the output of the row's phase has passed, or never.
+    """
     begin = f"echo x >> {marks}; printf '%-{_LONG}s\\n' begun; "
-    if row.fault in _SIGNALS:
-        return begin + "sleep 600"
     end = f"printf '%-{_LONG}s\\n' done >&2; "
-    return begin + end + ("sleep 600 & exit 0" if row.when == "close" and row.error != "–" else "exit 0")
+    wait = f"read x < {gate}; "
+    if row.when == "output" and row.exit != "0":
+        return begin + wait + end + "exit 0"
+    if row.when == "exit" and row.exit != "0":
+        return begin + end + wait + "exit 0"
+    if row.when == "close":
+        # In `byte by byte` the output has to end; in all others something keeps it open.
+        return begin + end + wait + ("exit 0" if row.fault == "byte by byte" else "sleep 600 & exit 0")
+    return begin + end + "exit 0"
 
 
 # B001, B025, B027, B183, B202: each as rows of the matrix.
@@ -49,46 +72,36 @@ class SshdMatrixTest(MatrixCase):
     def prepare(cls):
         cls.server = cls.lab.server(config=(COUNTABLE,))
         cls.opening_packets = cls.count_opening_packets()
-        cls.first_output = cls.find_first_output()
-
-    @classmethod
-    def trial(cls, server, port_owner):
-        sshx = cls.lab.sshx()
-        sshx.trust(port_owner.known_hosts_line())
-        address = f"{server.user}@{port_owner.address}:{port_owner.port}"
-        sshx.ok("run", f"--address={address}", "--identity", cls.lab.key().path, "--", f"printf '%-{_LONG}s\\n' begun")
 
     @classmethod
     def count_opening_packets(cls):
         """Phase → the number of the client's packet that opens it, from a server that logs what it receives."""
         server = cls.lab.server(config=(COUNTABLE,), log_level="DEBUG3")
-        cls.trial(server, server)
+        sshx = cls.lab.sshx()
+        sshx.trust(server.known_hosts_line())
+        sshx.ok("run", f"--address={server.user}@{server.endpoint}", "--identity", cls.lab.key().path, "--", "true")
         received = [int(kind) for kind in re.findall(r"receive packet: type (\d+)", server.log())]
         return {when: received.index(kind) + 1 for when, kind in _OPENING_MESSAGE.items()}
 
     @classmethod
-    def find_first_output(cls):
-        """The number of the server's packet that carries `begun`; `done` and the exit status are the next ones."""
-        proxy = FaultProxy(cls.server, Rule(None, "down", packet=NEVER))
-        cls.lab.adopt(proxy.stop)
-        cls.trial(cls.server, proxy)
-        sizes = proxy.links[0].packet_sizes("down")
-        return next(number for number, size in enumerate(sizes, 1) if number > _PLAIN_PACKETS and size > _LONG)
+    def fault(cls, row, server, gate):
+        if row.fault in _SIGNALS:
+            return lambda link: _signal_all(server.session_pids(), _SIGNALS[row.fault])
+        if row.fault == "flipped bit":
+            return lambda link: _flip_next_packet(link, row, gate)
+        return _ON_THE_WAY[row.fault]
 
     @classmethod
-    def rule(cls, row, server):
-        if row.fault in _SIGNALS:
-            fault = lambda link: _signal_all(server.session_pids(), _SIGNALS[row.fault])  # noqa: E731
-        elif row.fault == "flipped bit":
-            at = _SIGNATURE_AT if row.when == "key exchange" else _PAYLOAD_AT
-            fault = lambda link: link.flip("down", at)  # noqa: E731
-        else:
-            fault = _ON_THE_WAY[row.fault]
+    def rules(cls, row, server, gate):
+        fault = cls.fault(row, server, gate)
         if row.when == "banner":
-            return Rule(fault, "down", byte=0)
+            return [Rule(fault, "down", byte=0)]
         if row.when in cls.opening_packets:
-            return Rule(fault, "up", packet=cls.opening_packets[row.when])
-        return Rule(fault, "down", packet=cls.first_output + ("output", "exit", "close").index(row.when))
+            return [Rule(fault, "up", packet=cls.opening_packets[row.when])]
+        if row.when == "close":
+            opening = Rule(lambda link: _open(gate), "down", packet=_after_long(2))
+            return [opening, Rule(fault, "down", packet=_behind_all_output)]
+        return [Rule(fault, "down", packet=_after_long(1 if row.when == "output" else 2))]
 
     @classmethod
     def configured(cls, row):
@@ -109,14 +122,17 @@ class SshdMatrixTest(MatrixCase):
 
     @classmethod
     def outcome(cls, row):
-        marks = os.path.join(cls.lab.new_directory("m"), "marks")
+        directory = cls.lab.new_directory("m")
+        marks, gate = os.path.join(directory, "marks"), os.path.join(directory, "gate")
+        os.mkfifo(gate)
+        command = _command(row, marks, gate)
         server = cls.configured(row)
         if server is not None:
-            outcome = cls.run_row(row, server, _command(marks, row))
+            outcome = cls.run_row(row, server, command)
         else:
             server = cls.lab.server(config=(COUNTABLE,)) if row.fault in _SIGNALS else cls.server
-            proxy = FaultProxy(server, cls.rule(row, server))
-            outcome = cls.run_row(row, proxy, _command(marks, row))
+            proxy = FaultProxy(server, *cls.rules(row, server, gate))
+            outcome = cls.run_row(row, proxy, command)
             proxy.stop()
             if len(proxy.links) != 1:
                 outcome.failure = outcome.failure or AssertionError(f"{len(proxy.links)} connections were made")
@@ -125,6 +141,17 @@ class SshdMatrixTest(MatrixCase):
         except AssertionError as failure:
             outcome.failure = outcome.failure or failure
         return outcome
+
+
+def _flip_next_packet(link, row, gate):
+    link.flip("down", _SIGNATURE_AT if row.when == "key exchange" else _PAYLOAD_AT)
+    if row.when in ("output", "exit"):
+        _open(gate)
+
+
+def _open(gate):
+    with open(gate, "w", encoding="ascii") as file:
+        file.write("now\n")
 
 
 def _signal_all(pids, number):

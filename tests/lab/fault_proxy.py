@@ -16,8 +16,6 @@ _NEWKEYS = 21
 # are counted has to be limited to it.
 _TAG = 16
 COUNTABLE = "Ciphers aes256-gcm@openssh.com"
-# The packet of a rule that only makes packets counted.
-NEVER = 1 << 30
 
 
 class PacketCounter:
@@ -125,10 +123,6 @@ class Link:
         with self._lock:
             fault(self)
 
-    def packet_sizes(self, direction):
-        """The sizes of the packets that were counted, their framing included."""
-        return list(self._counters[direction].sizes)
-
     def close(self):
         self._ended.set()
         self.resume()
@@ -156,7 +150,7 @@ class Link:
             self._pass_on(direction, counter.take_rest() + chunk)
             return
         for piece, number in counter.pieces(chunk):
-            due = self._due(lambda rule, at=number: at and (rule.direction, rule.packet) == (direction, at))
+            due = self._due(lambda rule, whole=number: whole and rule.direction == direction and rule.met(counter.sizes))
             if not due:
                 self._pass_on(direction, piece)
                 continue
@@ -212,13 +206,22 @@ class Link:
 
 
 class Rule:
-    """When a fault strikes: before byte `byte` of `direction` goes on, or right after its packet number `packet`."""
+    """When a fault strikes: before byte `byte` of `direction` goes on, or right after a packet of it has.
+
+    `packet` is the number of the packet, or says by the sizes of all packets so far whether the last one was it.
+    """
 
     def __init__(self, fault, direction, byte=None, packet=None):
         self.fault = fault
         self.direction = direction
         self.byte = byte
         self.packet = packet
+
+    def met(self, sizes):
+        """Whether the last one of these packets is the one that was waited for."""
+        if self.packet is None:
+            return False
+        return self.packet(sizes) if callable(self.packet) else self.packet == len(sizes)
 
 
 class FaultProxy:
