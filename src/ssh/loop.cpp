@@ -9,6 +9,8 @@
 
 namespace sshx::ssh {
 
+template Task<void> keep_value(Task<Status> task, std::optional<Status>& value);
+
 void Wakeup::notify() {
   notified_ = true;
   timer_.cancel();

@@ -154,6 +154,10 @@ Task<void> keep_value(Task<T> task, std::optional<T>& value) {
   value.emplace(co_await std::move(task));
 }
 
+// Made once, in loop.cpp: GCC 12 names the fields of a coroutine's frame differently in each file,
+// which the link would take for different types.
+extern template Task<void> keep_value(Task<Status> task, std::optional<Status>& value);
+
 /// Runs `task` on `context` to its end and gives back its value. An exception out of it is a bug
 /// and comes through.
 template <class T>
