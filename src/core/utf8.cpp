@@ -71,13 +71,10 @@ void append_printable(std::string& out, const Character& character, std::string_
                       Layout layout) {
   const auto code = static_cast<unsigned>(character.code);
   auto to = std::back_inserter(out);
-  if (layout == Layout::kept && (code == '\n' || code == '\t')) {
-    out += bytes;
-  } else if (code == '\n') {
-    out += "\\n";
-  } else if (code == '\t') {
-    out += "\\t";
-  } else if (code < 0x20 || code == 0x7F) {
+  const bool is_layout = code == '\n' || code == '\t';
+  if (is_layout && layout == Layout::escaped) {
+    out += code == '\n' ? "\\n" : "\\t";
+  } else if (!is_layout && (code < 0x20 || code == 0x7F)) {
     fmt::format_to(to, "\\x{:02x}", code);
   } else if (is_deceptive(character.code)) {
     fmt::format_to(to, "\\u{:04x}", code);

@@ -45,7 +45,7 @@ std::string octal_escaped(std::string_view text) {
 /// A POSIX shell's text as a command for any login shell.
 std::string for_any_shell(std::string_view script) {
   // The dot keeps newlines at the end, which $( ) would drop.
-  return fmt::format("exec /bin/sh -c 'c=$(printf %b \"{}.\"); eval \"${{c%.}}\"'",
+  return fmt::format(R"(exec /bin/sh -c 'c=$(printf %b "{}."); eval "${{c%.}}"')",
                      octal_escaped(script));
 }
 
@@ -246,7 +246,7 @@ std::string exec_request(const Payload& payload) {
   // The login shell as sshd named it, whatever --env makes of SHELL; and bash, which takes its
   // first start by sshd for a login (SHLVL), does not read its start-up file a second time.
   return for_any_shell(
-      fmt::format("set -- \"${{SHELL:-/bin/sh}}\"; export SHLVL=1; {}exec \"$1\" -c {}", start,
+      fmt::format(R"(set -- "${{SHELL:-/bin/sh}}"; export SHLVL=1; {}exec "$1" -c {})", start,
                   shell_quote(payload.bytes)));
 }
 

@@ -92,9 +92,10 @@ Result<OpensshKey> read_private_section(std::string_view section, std::string_vi
     return identity_format_error(path, "its private section is damaged");
   }
   auto numbers = read_numbers(*type, reader);
-  if (!numbers)
+  if (!numbers) {
     return identity_format_error(
         path, fmt::format("keys of type \"{}\" cannot be read", printable(type->substr(0, 64))));
+  }
   if (std::visit(PublicHalf{*type}, *numbers) != public_blob) {
     return identity_format_error(path, "its two halves do not belong together");
   }
