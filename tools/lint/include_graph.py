@@ -40,7 +40,7 @@ SYSTEM = re.compile(r"(arpa|linux|net|netinet|sys)/[a-z0-9_]+\.h|[a-z0-9]+\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 ROOM_CALL = re.compile(r"sshx_room\(([^)]*)\)")
-GENERATED = {"core/build_info.h"}
+GENERATED = {"core/build_info.h", "exec/end_session.h"}
 
 
 def sources(src):
