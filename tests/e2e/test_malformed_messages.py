@@ -41,9 +41,6 @@ class MalformedMessageTest(LabCase):
 
         server = ScriptedServer(self.lab.key(name="host"), work, faults={phase: fault}, once=True)
         sshx = self.lab.sshx()
-        if phase == "key exchange":
-            # Leaks of the library (tests/lab/leaks.supp) have stacks there that the fast unwinder does not see.
-            sshx.environment["ASAN_OPTIONS"] += ":fast_unwind_on_malloc=0"
         sshx.trust(server.known_hosts_line())
         address = f"{server.user}@{server.address}:{server.port}"
         try:

@@ -140,9 +140,6 @@ class MatrixCase(LabCase):
     def run_row(cls, row, server, command):
         """`sshx run` on a server (address, port, user, known_hosts_line); the Outcome without what the server knows."""
         sshx = cls.lab.sshx()
-        if row.when == "key exchange":
-            # Leaks of the library's (tests/lab/leaks.supp) have stacks there that the fast unwinder does not see.
-            sshx.environment["ASAN_OPTIONS"] += ":fast_unwind_on_malloc=0"
         sshx.trust(server.known_hosts_line())
         address = f"{server.user}@{server.address}:{server.port}"
         words = ("run", f"--address={address}", "--identity", cls.lab.key().path, *row.options, "--", command)
