@@ -65,8 +65,9 @@ class CommandRun {
   [[nodiscard]] bool ended_early();
   [[nodiscard]] Deadline end_of_grace() const;
   [[nodiscard]] std::optional<Error> local_failure() const;
-  [[nodiscard]] Deadline next_look(Deadline deadline) const;
-  Task<bool> wait(Deadline deadline);
+  [[nodiscard]] Deadline next_look() const;
+  void forgive_pause(Clock::duration pause);
+  Task<bool> wait();
 
   Connection::State& state_;
   LIBSSH2_CHANNEL* channel_;
@@ -218,7 +219,7 @@ bool CommandRun::finished(bool output_moved) {
     // That call reads on: the exit status may have come with the close.
     note_exit();
     if (exit_known() || outcome_.closed) return true;
-  } else if (exit_known() && !lost_ && passed(end_of_grace())) {
+  } else if (exit_known() && !lost_ && streams_.output.ready() && passed(end_of_grace())) {
     outcome_.output_left_open = true;
     return true;
   }
@@ -232,14 +233,24 @@ std::optional<Error> CommandRun::local_failure() const {
   return failure ? failure : streams_.input.failure();
 }
 
-Deadline CommandRun::next_look(Deadline deadline) const {
-  return exit_known() ? end_of_grace() : deadline;
+Deadline CommandRun::next_look() const {
+  if (!exit_known()) return deadline_;
+  return streams_.output.ready() ? end_of_grace() : kNoDeadline;
+}
+
+/// What our own reader takes is no silence of the server's, and once the command has ended, none of
+/// its time.
+void CommandRun::forgive_pause(Clock::duration pause) {
+  last_activity_ = Clock::now();
+  if (exit_known()) deadline_ += pause;
 }
 
 /// Whether to go on; sets why not.
-Task<bool> CommandRun::wait(Deadline deadline) {
+Task<bool> CommandRun::wait() {
   const auto reading = streams_.output.ready() ? Reading::wanted : Reading::paused;
-  const auto why = co_await state_.wait(next_look(deadline), reading);
+  const auto before = Clock::now();
+  const auto why = co_await state_.wait(next_look(), reading);
+  if (reading == Reading::paused) forgive_pause(Clock::now() - before);
   if (why == Interruption::none) co_return true;
   // The end of the grace; the command itself has ended in time.
   if (why == Interruption::deadline && exit_known()) co_return true;
@@ -262,10 +273,10 @@ Task<void> CommandRun::carry(Deadline deadline) {
     if (over) co_return;
     if (output_moved || input_moved) {
       co_await state_.yield();
-      const bool ended = passed(deadline) || state_.runtime.cancellation.requested();
+      const bool ended = passed(deadline_) || state_.runtime.cancellation.requested();
       if (!ended || exit_known()) continue;
     }
-    const bool go_on = co_await wait(deadline);
+    const bool go_on = co_await wait();
     if (!go_on) co_return;
   }
 }

@@ -44,6 +44,27 @@ class LargeOutputTest(TargetCase):
             self.assertLess(peak.kib(), _CAPPED_RSS_KIB)
 
 
+class SlowReaderTest(ScriptedCase):
+    # B001, B199: what our own reader takes is no silence of the server's, even when the exit is known already.
+    def test_a_pause_of_the_reader_after_the_exit_status_loses_nothing(self):
+        size = 3 * _MIB
+
+        def script(exchange):
+            exchange.exit_status(3)
+            for _ in range(size // 32768):
+                exchange.stdout(bytes(32768))
+            exchange.end_of_file()
+            exchange.close()
+
+        self.scripted(script)
+        # The pause is what is tested: longer than the silence that ends a run, and than the command's timeout.
+        done = self.sshx.run(
+            "run", "--target", "fake", "--timeout", "1s", "--", "work",
+            prefix=("sh", "-c", '{ "$@"; echo $? >&2; } | { sleep 3; wc -c; }', "-"),
+        )  # fmt: skip
+        self.assertEqual((done.out, done.err), (b"%d\n" % size, b"3\n"))
+
+
 class DaemonTest(TargetCase):
     # Design §7: what ended is not called late because something else goes on printing.
     def test_a_daemon_that_goes_on_printing_is_no_timeout(self):
