@@ -90,7 +90,7 @@ Status check_presentation(const Invocation& invocation) {
 
 Result<int> run_run_command(const Invocation& invocation, Terminal& terminal) {
   SSHX_CHECK(check_presentation(invocation));
-  // What the loop's own signals do is right for this one, too.
+  // SIGTERM cancels, as when anybody else sends it.
   if (invocation.presentation.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (invocation.request.value("dry_run", false)) return preview(invocation, terminal);
   SSHX_TRY(const auto run, exec::prepare_run(invocation.request));

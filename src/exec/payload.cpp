@@ -86,10 +86,10 @@ std::vector<std::string> named_interpreter(std::string_view script) {
   return words;
 }
 
-Error unknown_interpreter(std::string_view name, std::string_view where) {
+Error unknown_interpreter(std::string_view name) {
   return config_error("interpreter",
-                      fmt::format("{} \"{}\", which is not one of {}", where, printable(name),
-                                  fmt::join(kShells, ", ")),
+                      fmt::format("the script's first line names \"{}\", which is not one of {}",
+                                  printable(name), fmt::join(kShells, ", ")),
                       "use one of these, or copy the script to the host and run it there");
 }
 
@@ -113,19 +113,13 @@ Result<std::string> script_text(const Json& request, std::size_t limit) {
 }
 
 Result<Payload> read_script(const Json& request, std::size_t limit) {
-  auto script = script_text(request, limit);
-  const bool too_large = script ? script->size() > limit : script.error().code == "too_large";
-  if (too_large) {
-    return config_error("payload_too_large",
-                        fmt::format("the script has more than {} bytes", limit),
-                        "raise --max-payload-bytes");
-  }
-  if (!script) return std::move(script).error();
-  if (script->empty())
-    return config_error("required", "the script is empty", "give at least one line");
   Payload payload;
-  SSHX_TRY(payload.interpreter, choose_interpreter(*script, request.value("shell", std::string())));
-  payload.bytes = std::move(*script);
+  SSHX_TRY(payload.bytes, within_limit(script_text(request, limit), limit, "the script",
+                                       "raise --max-payload-bytes"));
+  if (payload.bytes.empty())
+    return config_error("required", "the script is empty", "give at least one line");
+  SSHX_TRY(payload.interpreter,
+           choose_interpreter(payload.bytes, request.value("shell", std::string())));
   return payload;
 }
 
@@ -189,15 +183,10 @@ std::string Interpreter::text() const {
 }
 
 Result<Interpreter> choose_interpreter(std::string_view script, const std::string& shell) {
-  if (!shell.empty()) {
-    if (std::find(kShells.begin(), kShells.end(), shell) == kShells.end())
-      return unknown_interpreter(shell, "--shell is");
-    return Interpreter{shell, {}};
-  }
+  if (!shell.empty()) return Interpreter{shell, {}};
   auto words = named_interpreter(script);
   if (words.empty()) return Interpreter{"sh", {}};
-  if (!is_known_shell(words.front()))
-    return unknown_interpreter(words.front(), "the script's first line names");
+  if (!is_known_shell(words.front())) return unknown_interpreter(words.front());
   Interpreter interpreter{words.front(), {words.begin() + 1, words.end()}};
   const auto odd =
       std::find_if_not(interpreter.options.begin(), interpreter.options.end(), is_option);
@@ -209,6 +198,14 @@ Result<Interpreter> choose_interpreter(std::string_view script, const std::strin
                         "choose the interpreter with --shell");
   }
   return interpreter;
+}
+
+Result<std::string> within_limit(Result<std::string> read, std::size_t limit, std::string_view what,
+                                 std::string hint) {
+  const bool too_large = read ? read->size() > limit : read.error().code == "too_large";
+  if (!too_large) return read;
+  return config_error("payload_too_large", fmt::format("{} has more than {} bytes", what, limit),
+                      std::move(hint));
 }
 
 Result<Payload> read_payload(const Json& request, std::size_t limit) {

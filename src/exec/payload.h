@@ -28,11 +28,17 @@ struct Payload {
   bool terminal = false;                   ///< With a pseudo-terminal (RFC 4254 §6.2).
 };
 
-/// The interpreter of a script: `shell` if it is not empty, else what its "#!" line names, else sh.
+/// The interpreter of a script: `shell` if it is not empty (the descriptor lists which there are),
+/// else what its "#!" line names, else sh.
 /// Only sh, bash, zsh, dash, ksh and ash read a script from a stream as this needs it.
 /// Returns: config (`interpreter`).
 [[nodiscard]] Result<Interpreter> choose_interpreter(std::string_view script,
                                                      const std::string& shell);
+
+/// `read`, a whole of `what` ("stdin"), unless it has more than `limit` bytes.
+/// Returns: config (`payload_too_large`, with `hint`), the error of `read`.
+[[nodiscard]] Result<std::string> within_limit(Result<std::string> read, std::size_t limit,
+                                               std::string_view what, std::string hint);
 
 /// What of `request` makes the payload; a script file is read, at most `limit` bytes.
 /// Returns: config (`required`, `request_conflict`, `range`, `interpreter`, `environment`,

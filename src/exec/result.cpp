@@ -17,15 +17,6 @@ using ssh::Acknowledgement;
 constexpr int kFailure = 255;
 constexpr int kSignalBase = 128;
 
-bool exit_seen(const ssh::CommandOutcome& outcome) {
-  return outcome.exit_status || outcome.exit_signal;
-}
-
-/// Whether the connection broke under a command: nothing is known from then on.
-bool is_connection_end(const Error& error) {
-  return error.kind == ErrorKind::connection_lost || error.kind == ErrorKind::protocol;
-}
-
 /// The rule of design §3: never less than was attempted, never more than was seen.
 Completion completion_of(const ExecutionResult& result) {
   const auto& outcome = result.outcome;
@@ -35,10 +26,9 @@ Completion completion_of(const ExecutionResult& result) {
   case Acknowledgement::awaited: return Completion::unknown;
   case Acknowledgement::success: break;
   }
-  if (exit_seen(outcome)) return Completion::completed;
+  if (outcome.exit_seen()) return Completion::completed;
   if (outcome.closed) return Completion::completed_unconfirmed;
-  return result.error && is_connection_end(*result.error) ? Completion::unknown
-                                                          : Completion::partial;
+  return outcome.cut_off() ? Completion::unknown : Completion::partial;
 }
 
 std::optional<bool> executed_of(const ssh::CommandOutcome& outcome) {
@@ -53,7 +43,7 @@ std::optional<bool> executed_of(const ssh::CommandOutcome& outcome) {
 
 RemoteState remote_state_of(const ExecutionResult& result) {
   if (result.executed == false) return RemoteState::not_started;
-  if (exit_seen(result.outcome)) return RemoteState::exited;
+  if (result.outcome.exit_seen()) return RemoteState::exited;
   if (!result.termination) return RemoteState::unknown;
   switch (result.termination->ending) {
   case Ending::terminated: return RemoteState::terminated;

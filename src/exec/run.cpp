@@ -13,14 +13,13 @@
 namespace sshx::exec {
 namespace {
 
-constexpr std::string_view kOperation = "run";
 /// How long a reader that has stalled is waited for once the command is over and the run failed
 /// anyway.
 constexpr double kStalledReaderSeconds = 1;
 
 ExecutionResult planned_result(const RunRequest& run) {
   ExecutionResult result;
-  result.operation = kOperation;
+  result.operation = kRunOperation;
   result.identity = {new_id(), new_id(), std::nullopt, std::chrono::system_clock::now(),
                      Clock::now()};
   if (run.request.contains("request_id"))
@@ -53,14 +52,12 @@ std::unique_ptr<ssh::InputSource> make_input(const RunRequest& run,
   return std::make_unique<GivenInput>(payload.interpreter ? payload.bytes : run.input, after_last);
 }
 
-/// Whether something was started whose end was not seen.
+/// Whether something was started whose end was not seen, on a connection that still stands.
 bool is_left_running(const ssh::CommandOutcome& outcome) {
-  const bool lost = outcome.stopped && (outcome.stopped->kind == ErrorKind::connection_lost ||
-                                        outcome.stopped->kind == ErrorKind::protocol);
   const bool started = outcome.request == ssh::Acknowledgement::awaited ||
                        outcome.request == ssh::Acknowledgement::success;
-  const bool ended = outcome.exit_status || outcome.exit_signal || outcome.closed;
-  return outcome.stopped && started && !lost && !ended;
+  return started && outcome.stopped && !outcome.cut_off() && !outcome.exit_seen() &&
+         !outcome.closed;
 }
 
 /// Opens a terminal on `channel` for the local one, which turns raw; `resized` passes its size on.

@@ -13,10 +13,6 @@
 namespace sshx::exec {
 namespace {
 
-constexpr std::string_view kOperation = "run";
-/// libssh2 sends probes at most every other second.
-constexpr double kShortestProbeInterval = 2;
-
 long long milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
 Result<std::string> given_input(const Json& request, std::size_t limit) {
@@ -51,14 +47,9 @@ Status prepare_input(const Json& request, RunRequest& run) {
   }
   if (sources == 0) return {};
   const auto limit = request["max_payload_bytes"].get<std::size_t>();
-  auto input = given_input(request, limit);
-  const bool too_large = input ? input->size() > limit : input.error().code == "too_large";
-  if (too_large) {
-    return config_error("payload_too_large", fmt::format("stdin has more than {} bytes", limit),
-                        "raise --max-payload-bytes, or pass it on as it comes with --stdin");
-  }
-  if (!input) return std::move(input).error();
-  run.input = std::move(*input);
+  SSHX_TRY(run.input,
+           within_limit(given_input(request, limit), limit, "stdin",
+                        "raise --max-payload-bytes, or pass it on as it comes with --stdin"));
   run.action.input = InputMode::given;
   run.action.stdin_bytes = run.input.size();
   return {};
@@ -74,11 +65,11 @@ Status prepare_liveness(const Json& request, RunRequest& run) {
   run.liveness.interval_seconds = request["server_alive_interval_seconds"].get<double>();
   run.liveness.count_max = request["server_alive_count_max"].get<unsigned>();
   const auto interval = run.liveness.interval_seconds;
-  if (interval == 0 || interval >= kShortestProbeInterval) return {};
+  if (interval == 0 || interval >= ssh::kShortestProbeSeconds) return {};
   return config_error(
       "range",
       fmt::format("server_alive_interval_seconds (--server-alive-interval) is {:g}", interval),
-      "use at least 2 seconds, or 0 to never ask");
+      fmt::format("use at least {} seconds, or 0 to never ask", ssh::kShortestProbeSeconds));
 }
 
 Limits limits_of(const RunRequest& run) {
@@ -119,14 +110,14 @@ Result<RunRequest> prepare_run(const Json& request) {
   run.notes = run.session.trust.known_hosts.warnings();
   if (run.action.payload.terminal)
     run.notes.emplace_back("a terminal merges the command's stderr into stdout");
-  run.plan = make_plan(kOperation, run.session, run.action, run.limits);
+  run.plan = make_plan(kRunOperation, run.session, run.action, run.limits);
   return run;
 }
 
 Json preview_document(const RunRequest& run) {
   return {{"schema_version", "sshx.request.v1"},
           {"valid", true},
-          {"operation", kOperation},
+          {"operation", kRunOperation},
           {"request", shown_request(run.request)},
           {"targets", Json::array({target_json(run.session.target)})},
           {"plan", run.plan.document},
@@ -138,7 +129,7 @@ Json preview_document(const RunRequest& run) {
 Json invalid_preview_document(const Json& request, const Error& error) {
   return {{"schema_version", "sshx.request.v1"},
           {"valid", false},
-          {"operation", kOperation},
+          {"operation", kRunOperation},
           {"request", shown_request(request)},
           {"targets", Json::array()},
           {"plan", nullptr},

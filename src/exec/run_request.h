@@ -8,6 +8,9 @@
 
 namespace sshx::exec {
 
+/// What documents and evidence call the operation.
+inline constexpr std::string_view kRunOperation = "run";
+
 /// A checked, resolved and planned request to run one command or script on one target. Made
 /// offline.
 struct RunRequest {

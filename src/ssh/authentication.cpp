@@ -126,12 +126,16 @@ void sign_at_once([[maybe_unused]] LIBSSH2_SESSION* session, [[maybe_unused]] bo
 #endif
 }
 
-/// Whether the server refused the key, as opposed to an answer that could not be read, for which
-/// libssh2 has the same code and other words.
-bool refused(const Connection::State& state, int code) {
-  if (code == LIBSSH2_ERROR_AUTHENTICATION_FAILED) return true;
+/// Whether an answer came that could not be read. libssh2 gives it a refused key's code; only its
+/// words tell the two apart.
+bool unreadable(const Connection::State& state, int code) {
   return code == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED &&
-         last_error_text(state.session.get()).find("Waiting for") == std::string::npos;
+         last_error_text(state.session.get()).find("Waiting for") != std::string::npos;
+}
+
+bool refused(const Connection::State& state, int code) {
+  return code == LIBSSH2_ERROR_AUTHENTICATION_FAILED ||
+         (code == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED && !unreadable(state, code));
 }
 
 Error refusal(const Connection::State& state, const std::vector<std::string>& offered) {
@@ -162,13 +166,12 @@ bool lost_patience(const Connection::State& state, const std::vector<std::string
 Error failed(Connection::State& state, int code, const std::vector<std::string>& offered) {
   if (state.io.goodbye() && lost_patience(state, offered)) return disconnected(state, offered);
   if (state.io.goodbye()) return at_login(state.lost_error());
-  const auto text = last_error_text(state.session.get());
-  const bool unread = text.find("Waiting for") != std::string::npos;
-  if (is_broken(code) || unread)
-    return at_login(state.broken_error(unread ? LIBSSH2_ERROR_PROTO : code));
+  if (unreadable(state, code)) return at_login(state.broken_error(LIBSSH2_ERROR_PROTO));
+  if (is_broken(code)) return at_login(state.broken_error(code));
   return {ErrorKind::protocol,
           "handshake",
-          fmt::format("logging in on {} failed: {}", state.peer_text(), text),
+          fmt::format("logging in on {} failed: {}", state.peer_text(),
+                      last_error_text(state.session.get())),
           {},
           Phase::authenticate};
 }

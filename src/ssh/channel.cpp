@@ -21,12 +21,18 @@ constexpr std::size_t kReadsPerTurn = 16;
 constexpr std::size_t kLastTurns = 16;
 constexpr std::size_t kInputChunk = 32000;
 constexpr std::size_t kSendQueueLimit = 256UL * 1024;
-constexpr bool kSignalsAreAnswered = SSHX_PATCHED_LIBSSH2 == 1;
 /// A code of our own, none of libssh2's: the channel ended before the request was answered.
 constexpr int kEndedEarly = 1;
 /// How long output may stay silent after the command's own end before it counts as held by
 /// something else.
 constexpr std::chrono::milliseconds kOpenOutputGrace{1000};
+
+/// What is not done when the time for connecting is over.
+Error connect_timeout(const Connection::State& state, std::string_view undone) {
+  return {ErrorKind::connect, "timeout",
+          fmt::format("{} {} within the connect timeout", state.peer_text(), undone),
+          "raise --connect-timeout", Phase::execute};
+}
 
 Error interrupted(const Connection::State& state, Interruption why, Error at_deadline) {
   if (why == Interruption::cancelled) return state.runtime.cancellation.error();
@@ -51,7 +57,6 @@ class CommandRun {
   bool read_output();
   void note_exit();
   [[nodiscard]] Acknowledgement request() const { return outcome_.request; }
-  [[nodiscard]] bool exit_known() const { return outcome_.exit_status || outcome_.exit_signal; }
   [[nodiscard]] const CommandOutcome& outcome() const { return outcome_; }
 
  private:
@@ -109,7 +114,7 @@ Task<void> CommandRun::start(Deadline deadline) {
     outcome_.request = Acknowledgement::success;
   } else if (outcome.code == kEndedEarly) {
     // Its exit status proves that it ran, whatever the server forgot to say.
-    if (exit_known()) outcome_.request = Acknowledgement::success;
+    if (outcome_.exit_seen()) outcome_.request = Acknowledgement::success;
   } else if (outcome.code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) {
     outcome_.request = Acknowledgement::failure;
     outcome_.stopped =
@@ -125,7 +130,7 @@ Task<void> CommandRun::start(Deadline deadline) {
 bool CommandRun::ended_early() {
   read_output();
   note_exit();
-  return exit_known() || libssh2_channel_eof(channel_) == 1;
+  return outcome_.exit_seen() || libssh2_channel_eof(channel_) == 1;
 }
 
 bool CommandRun::read_stream(OutputStream stream) {
@@ -218,8 +223,8 @@ bool CommandRun::finished(bool output_moved) {
     if (is_broken(code)) note_broken(code);
     // That call reads on: the exit status may have come with the close.
     note_exit();
-    if (exit_known() || outcome_.closed) return true;
-  } else if (exit_known() && !lost_ && streams_.output.ready() && passed(end_of_grace())) {
+    if (outcome_.exit_seen() || outcome_.closed) return true;
+  } else if (outcome_.exit_seen() && !lost_ && streams_.output.ready() && passed(end_of_grace())) {
     outcome_.output_left_open = true;
     return true;
   }
@@ -234,7 +239,7 @@ std::optional<Error> CommandRun::local_failure() const {
 }
 
 Deadline CommandRun::next_look() const {
-  if (!exit_known()) return deadline_;
+  if (!outcome_.exit_seen()) return deadline_;
   return streams_.output.ready() ? end_of_grace() : kNoDeadline;
 }
 
@@ -242,7 +247,7 @@ Deadline CommandRun::next_look() const {
 /// its time.
 void CommandRun::forgive_pause(Clock::duration pause) {
   last_activity_ = Clock::now();
-  if (exit_known()) deadline_ += pause;
+  if (outcome_.exit_seen()) deadline_ += pause;
 }
 
 /// Whether to go on; sets why not.
@@ -253,7 +258,7 @@ Task<bool> CommandRun::wait() {
   if (reading == Reading::paused) forgive_pause(Clock::now() - before);
   if (why == Interruption::none) co_return true;
   // The end of the grace; the command itself has ended in time.
-  if (why == Interruption::deadline && exit_known()) co_return true;
+  if (why == Interruption::deadline && outcome_.exit_seen()) co_return true;
   if (why == Interruption::lost) {
     lost_ = true;
     co_return true;
@@ -274,7 +279,7 @@ Task<void> CommandRun::carry(Deadline deadline) {
     if (output_moved || input_moved) {
       co_await state_.yield();
       const bool ended = passed(deadline_) || state_.runtime.cancellation.requested();
-      if (!ended || exit_known()) continue;
+      if (!ended || outcome_.exit_seen()) continue;
     }
     const bool go_on = co_await wait();
     if (!go_on) co_return;
@@ -285,7 +290,7 @@ Task<void> CommandRun::await_exit(Deadline deadline) {
   for (auto why = Interruption::none; why == Interruption::none && !lost_;) {
     read_output();
     note_exit();
-    if (exit_known()) co_return;
+    if (outcome_.exit_seen()) co_return;
     why = co_await state_.wait(deadline);
   }
 }
@@ -303,11 +308,7 @@ Task<Result<Channel>> Channel::open(Connection& connection, Deadline deadline) {
   };
   const auto outcome = co_await state.drive(step, deadline);
   if (outcome.interruption != Interruption::none) {
-    const Error late{
-        ErrorKind::connect, "timeout",
-        fmt::format("{} opened no channel within the connect timeout", state.peer_text()),
-        "raise --connect-timeout", Phase::execute};
-    co_return interrupted(state, outcome.interruption, late);
+    co_return interrupted(state, outcome.interruption, connect_timeout(state, "opened no channel"));
   }
   if (is_broken(outcome.code)) co_return state.broken_error(outcome.code);
   if (channel == nullptr) {
@@ -333,12 +334,10 @@ Task<Status> Channel::request_terminal(std::string type, TerminalSize size, Dead
   };
   const auto outcome = co_await state_->drive(step, deadline);
   if (outcome.interruption != Interruption::none) {
-    const Error late{
-        ErrorKind::connect, "timeout",
-        fmt::format("{} gave no terminal within the connect timeout", state_->peer_text()),
-        "raise --connect-timeout", Phase::execute};
-    co_return interrupted(*state_, outcome.interruption, late);
+    co_return interrupted(*state_, outcome.interruption,
+                          connect_timeout(*state_, "gave no terminal"));
   }
+  if (is_broken(outcome.code)) co_return state_->broken_error(outcome.code);
   if (outcome.code != 0) {
     co_return Error{ErrorKind::protocol, "pty_refused",
                     fmt::format("{} gave no terminal", state_->peer_text()),
@@ -376,7 +375,8 @@ Task<SignalAnswer> Channel::signal(std::string name, Deadline deadline) {
   if (outcome.code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) co_return SignalAnswer::refused;
   if (outcome.code == LIBSSH2_ERROR_CHANNEL_CLOSED) co_return SignalAnswer::closed;
   // Without patches/libssh2/0002 the library says 0 of every signal, delivered or not.
-  co_return kSignalsAreAnswered&& outcome.code == 0 ? SignalAnswer::accepted : SignalAnswer::none;
+  const bool accepted = kPatchedLibssh2 && outcome.code == 0;
+  co_return accepted ? SignalAnswer::accepted : SignalAnswer::none;
 }
 
 Task<void> Channel::await_exit(Deadline deadline) { co_await run_->await_exit(deadline); }
@@ -389,7 +389,7 @@ void Channel::take_remaining_output() {
 
 bool Channel::exit_seen() {
   run_->note_exit();
-  return run_->exit_known();
+  return run_->outcome().exit_seen();
 }
 
 }  // namespace sshx::ssh

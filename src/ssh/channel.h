@@ -63,6 +63,13 @@ struct CommandOutcome {
   bool output_left_open = false;  ///< The command ended; something else still holds its output.
   /// Why watching ended before the channel did.
   std::optional<Error> stopped;
+
+  [[nodiscard]] bool exit_seen() const { return exit_status || exit_signal; }
+  /// Whether the connection ended under the command: from then on nothing is known of it.
+  [[nodiscard]] bool cut_off() const {
+    return stopped &&
+           (stopped->kind == ErrorKind::connection_lost || stopped->kind == ErrorKind::protocol);
+  }
 };
 
 /// A pseudo-terminal's measures (RFC 4254 §6.2), in characters.
@@ -85,12 +92,12 @@ class CommandRun;
 /// A session channel (RFC 4254 §6.1). Its requests are made one at a time in the whole session.
 class Channel {
  public:
-  /// Waits until `deadline`. Returns: protocol (`channel`), connect (`timeout`), connection_lost,
-  /// cancelled.
+  /// Waits until `deadline`. Returns: protocol (`channel`, `corrupt`), connect (`timeout`),
+  /// connection_lost, cancelled.
   [[nodiscard]] static Task<Result<Channel>> open(Connection& connection, Deadline deadline);
 
   /// Asks for a pseudo-terminal (RFC 4254 §6.2), which merges stderr into stdout. `type` is TERM,
-  /// such as "xterm". Waits until `deadline`. Returns: protocol (`pty_refused`), connect
+  /// such as "xterm". Waits until `deadline`. Returns: protocol (`pty_refused`, `corrupt`), connect
   /// (`timeout`), connection_lost, cancelled.
   [[nodiscard]] Task<Status> request_terminal(std::string type, TerminalSize size,
                                               Deadline deadline);
@@ -100,7 +107,7 @@ class Channel {
   /// Sends `command` to the account's login shell and carries its streams until the channel ends,
   /// `deadline` passes or the caller cancels. Once per channel; what `streams` refers to must
   /// outlive the channel. Failures are in the outcome: timeout (`command`), cancelled,
-  /// connection_lost, protocol (`exec_refused`), local_io.
+  /// connection_lost, protocol (`exec_refused`, `corrupt`, `channel`), local_io.
   [[nodiscard]] Task<CommandOutcome> run(std::string command, CommandStreams streams,
                                          Deadline deadline);
 

@@ -32,8 +32,6 @@ constexpr const char* kSignatures = "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-
 // libssh2 gives up on a reply after 60 s of its own; our deadlines are the ones that count.
 constexpr long kLibraryReadTimeoutSeconds = 365L * 24 * 3600;
 
-constexpr unsigned kLibraryProbeSeconds = 1;
-
 Error connect_error(std::string code, std::string message, std::string hint) {
   return {ErrorKind::connect, std::move(code), std::move(message), std::move(hint)};
 }
@@ -285,8 +283,8 @@ Connection::~Connection() {
 }
 
 void Connection::watch(LivenessLimits limits) {
-  // The library counts whole seconds and asks no more often than every other one.
-  libssh2_keepalive_config(state_->session.get(), 1, kLibraryProbeSeconds);
+  // When a probe is due is ours to say; the library only sends it.
+  libssh2_keepalive_config(state_->session.get(), 1, kShortestProbeSeconds);
   state_->liveness.emplace(limits);
   state_->liveness->heard(Clock::now());
 }

@@ -4,6 +4,9 @@
 
 namespace sshx::ssh {
 
+/// libssh2 counts whole seconds and sends a probe at most every other one.
+inline constexpr unsigned kShortestProbeSeconds = 2;
+
 /// How a silent peer is asked whether it is still there (ssh_config's ServerAliveInterval and
 /// ServerAliveCountMax).
 struct LivenessLimits {

@@ -5,6 +5,7 @@ import signal
 import unittest
 
 from tests.lab import TargetCase, Terminal, eventually, evidence, processes
+from tests.lab.scripted_server import DISCONNECT, ScriptedServer
 
 
 class TerminalCase(TargetCase):
@@ -125,6 +126,28 @@ class LocalTerminalTest(TerminalCase):
         self.assert_fields(
             event, error_kind="protocol", error_code="pty_refused", executed=False, completion="not_started"
         )
+
+
+    def test_a_server_that_leaves_instead_of_giving_one_refuses_nothing(self):
+        def leave(moment):
+            moment.send(DISCONNECT, 11, "closing time", "")
+            moment.half_close()
+
+        # The terminal's is the first request that is answered.
+        server = ScriptedServer(self.lab.key(name="host"), faults={"exec request": leave})
+        self.addCleanup(server.stop)
+        self.sshx.trust(server.known_hosts_line())
+        self.sshx.add_host("leaving", server, identity=self.lab.key())
+        terminal = Terminal(self.sshx, "run", "--target", "leaving", "--pty", "--", "echo ran")
+        self.addCleanup(terminal.close)
+        done = terminal.wait()
+        self.assertEqual((done.code, done.out), (255, b""), done)
+        self.assert_mentions(done.error_text, "closing time")
+        self.assert_fields(
+            self.last_event(),
+            error_kind="connection_lost", error_code="closed", executed=False, completion="not_started",
+        )  # fmt: skip
+        self.assertEqual(server.commands, [])
 
 
 class KeysTest(TerminalCase):

@@ -324,6 +324,9 @@ class _Account(paramiko.ServerInterface):
     def check_channel_request(self, kind, chanid):
         return paramiko.OPEN_SUCCEEDED
 
+    def check_channel_pty_request(self, channel, term, width, height, pixelwidth, pixelheight, modes):
+        return True
+
     def check_channel_exec_request(self, channel, command):
         if not self._server.request_exec(command):
             return False

@@ -73,10 +73,6 @@ TEST(ChooseInterpreterTest, AnyOtherIsRefusedByName) {
     EXPECT_EQ(chosen.error().code, "interpreter") << first;
     EXPECT_EQ(chosen.error().message.find('\x1b'), std::string::npos);
   }
-  const auto fish = choose_interpreter("echo\n", "fish");
-  ASSERT_FALSE(fish.has_value());
-  EXPECT_EQ(fish.error().code, "interpreter");
-  EXPECT_THAT(fish.error().message, HasSubstr("fish"));
 }
 
 TEST(ChooseInterpreterTest, WhatIsNoOptionIsRefused) {
