@@ -7,7 +7,7 @@ import signal
 import unittest
 
 from tests.lab import login_kinds
-from tests.lab.termination import TerminationCase
+from tests.lab.termination import OneServer, TerminationCase
 
 # Each of them must be seen to be gone. `@` is a number of seconds that occurs nowhere else.
 ENDED = {
@@ -38,19 +38,7 @@ ORPHANS = {
 }
 
 
-class EveryCommandTest(TerminationCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls._server = None
-
-    def setUp(self):
-        super().setUp()
-        if self._server is None:
-            type(self)._server = self.server()
-        else:
-            self.host(self._server)
-
+class EveryCommandTest(OneServer, TerminationCase):
     def for_each(self, commands, states, trigger):
         kinds = login_kinds()
         self.assertTrue(kinds)

@@ -9,26 +9,12 @@ import unittest
 
 from tests.lab import login_kinds, processes
 from tests.lab.scripted_server import ScriptedServer
-from tests.lab.termination import TerminationCase, Work, processes_with_argument, run_until_reader_goes
+from tests.lab.termination import OneServer, TerminationCase, Work, processes_with_argument, run_until_reader_goes
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class TriggerCase(TerminationCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls._server = None
-
-    def setUp(self):
-        super().setUp()
-        if self._server is None:
-            type(self)._server = self.server()
-        else:
-            self.host(self._server)
-
-
-class TriggerTest(TriggerCase):
+class TriggerTest(OneServer, TerminationCase):
     def test_each_signal_and_the_deadline(self):
         for label, name, _ in login_kinds():
             for trigger in (*SIGNALS, "timeout"):
@@ -121,7 +107,7 @@ class TriggerTest(TriggerCase):
             self.assertEqual(work.left(), [])
 
 
-class ImpatienceTest(TriggerCase):
+class ImpatienceTest(OneServer, TerminationCase):
     """A second signal leaves at once, whatever the remote side still does."""
 
     def test_a_second_signal_leaves_at_once(self):
@@ -161,7 +147,7 @@ class ImpatienceTest(TriggerCase):
         return document
 
 
-class IgnoredSignalTest(TriggerCase):
+class IgnoredSignalTest(OneServer, TerminationCase):
     """A signal that the caller had set to be ignored stays ignored: nohup, and `sshx … &` in a script."""
 
     def run_ignoring(self, prefix, number):

@@ -1,6 +1,7 @@
 """Child processes that cannot outlive the test, and waiting for a condition instead of for a time."""
 
 import os
+import select
 import signal
 import subprocess
 import time
@@ -71,6 +72,16 @@ def is_running(pid):
             return stat.read().rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
     except OSError:
         return False
+
+
+def ends_within(process, timeout):
+    """Waits for a child of ours, leaving it for others to reap; whether it ended within `timeout` seconds."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        ended, _, _ = select.select([descriptor], [], [], timeout)
+    finally:
+        os.close(descriptor)
+    return bool(ended)
 
 
 def eventually(condition, what, timeout=30.0):

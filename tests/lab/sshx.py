@@ -3,7 +3,6 @@
 import glob
 import os
 import re
-import select
 import signal
 import subprocess
 import threading
@@ -97,11 +96,7 @@ class Running:
 
     def wait(self, timeout=60.0):
         """Waits for the end and returns Completed; kills it and fails after `timeout` seconds."""
-        descriptor = os.pidfd_open(self.process.pid)
-        try:
-            ended, _, _ = select.select([descriptor], [], [], timeout)
-        finally:
-            os.close(descriptor)
+        ended = processes.ends_within(self.process, timeout)
         if not ended:
             processes.stop(self.process)
         self.process.wait()

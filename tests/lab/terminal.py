@@ -4,7 +4,6 @@ import array
 import fcntl
 import os
 import pty
-import select
 import subprocess
 import sys
 import termios
@@ -78,11 +77,7 @@ class Terminal:
 
     def wait(self, timeout=60.0):
         """Waits for the program's end and returns Completed, its `out` being what the terminal was given."""
-        descriptor = os.pidfd_open(self.process.pid)
-        try:
-            ended, _, _ = select.select([descriptor], [], [], timeout)
-        finally:
-            os.close(descriptor)
+        ended = processes.ends_within(self.process, timeout)
         restored = self.is_as_before()
         self.close()
         if not ended:

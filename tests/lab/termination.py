@@ -33,6 +33,19 @@ def alone(proc_options="", setup=""):
     return ("unshare", "--pid", "--mount", "--fork", "--kill-child", "sh", "-c", script, "sh")
 
 
+class OneServer:
+    """Mixed into a TerminationCase: one server for all tests of the class, a host of every fresh inventory."""
+
+    _server = None
+
+    def setUp(self):
+        super().setUp()
+        if self._server is None:
+            type(self)._server = self.server()
+        else:
+            self.host(self._server)
+
+
 class Work:
     """One `sshx run` of a command in which `@` is a number of seconds that occurs nowhere else."""
 
