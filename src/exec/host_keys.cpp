@@ -4,8 +4,8 @@ namespace sshx::exec {
 namespace {
 
 /// The key of one type; nothing when the server has none of it.
-ssh::Task<Result<std::optional<PublicKey>>> ask_for_key(ssh::Runtime runtime, const Target& target,
-                                                        std::string type, Deadline deadline) {
+Task<Result<std::optional<PublicKey>>> ask_for_key(Runtime runtime, const Target& target,
+                                                   std::string type, Deadline deadline) {
   ssh::Observations observed;
   ssh::HostKeyPolicy policy;
   policy.preferred_types = {std::move(type)};
@@ -22,10 +22,10 @@ ssh::Task<Result<std::optional<PublicKey>>> ask_for_key(ssh::Runtime runtime, co
   co_return std::move(connection).error();
 }
 
-ssh::Task<Result<std::vector<OfferedKey>>> ask_for_keys(ssh::Runtime runtime, const Target& target,
-                                                        const Trust& trust,
-                                                        const std::vector<std::string>& types,
-                                                        Deadline deadline) {
+Task<Result<std::vector<OfferedKey>>> ask_for_keys(Runtime runtime, const Target& target,
+                                                   const Trust& trust,
+                                                   const std::vector<std::string>& types,
+                                                   Deadline deadline) {
   std::vector<OfferedKey> offered;
   for (const auto& type : types) {
     auto key = co_await ask_for_key(runtime, target, type, deadline);
@@ -48,7 +48,7 @@ Result<std::vector<OfferedKey>> scan_host_keys(const Target& target, const Trust
                                                const std::vector<std::string>& types,
                                                double timeout_seconds) {
   const auto& wanted = types.empty() ? ssh::supported_host_key_types() : types;
-  return ssh::run_cancellable([&](ssh::Runtime runtime) {
+  return run_cancellable([&](Runtime runtime) {
     return ask_for_keys(runtime, target, trust, wanted, after(timeout_seconds));
   });
 }

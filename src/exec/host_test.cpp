@@ -6,8 +6,7 @@
 namespace sshx::exec {
 namespace {
 
-ssh::Task<Status> try_session(ssh::Runtime runtime, const SessionRequest& request,
-                              HostTestResult& result) {
+Task<Status> try_session(Runtime runtime, const SessionRequest& request, HostTestResult& result) {
   const auto deadline = after(request.connect_timeout_seconds);
   SSHX_CO_TRY(auto connection,
               co_await open_session(runtime, request, deadline, result.observed, result.warnings));
@@ -22,8 +21,8 @@ ssh::Task<Status> try_session(ssh::Runtime runtime, const SessionRequest& reques
 HostTestResult test_host(const SessionRequest& request) {
   const auto started = Clock::now();
   HostTestResult result;
-  auto status = ssh::run_cancellable(
-      [&](ssh::Runtime runtime) { return try_session(runtime, request, result); });
+  auto status =
+      run_cancellable([&](Runtime runtime) { return try_session(runtime, request, result); });
   if (!status) result.error = std::move(status).error();
   result.duration_ms = milliseconds_between(started, Clock::now());
   return result;

@@ -72,8 +72,7 @@ Error no_identity() {
           "is what names it"};
 }
 
-ssh::Task<Result<Signers>> agent_keys(ssh::Runtime runtime, const IdentityChoice& choice,
-                                      Deadline deadline) {
+Task<Result<Signers>> agent_keys(Runtime runtime, const IdentityChoice& choice, Deadline deadline) {
   if (choice.agent_socket.empty()) co_return Signers();
   auto agent = co_await ssh::Agent::open(runtime.context, choice.agent_socket, deadline,
                                          runtime.cancellation);
@@ -117,8 +116,8 @@ PublicIdentity public_identity(const IdentityChoice& choice) {
   return identity;
 }
 
-ssh::Task<Result<Signers>> open_identities(ssh::Runtime runtime, const IdentityChoice& choice,
-                                           Deadline deadline) {
+Task<Result<Signers>> open_identities(Runtime runtime, const IdentityChoice& choice,
+                                      Deadline deadline) {
   SSHX_CO_TRY(auto from_agent, co_await agent_keys(runtime, choice, deadline));
   Signers signers;
   if (!choice.file.empty()) {

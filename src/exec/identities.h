@@ -41,8 +41,8 @@ struct PublicIdentity {
 /// agent until `deadline`; no packet leaves the machine. Returns: auth (`identity_missing`,
 /// `identity_permission`, `identity_encrypted`, `identity_format`, `agent_unavailable`,
 /// `no_identity`), cancelled.
-[[nodiscard]] ssh::Task<Result<std::vector<std::shared_ptr<ssh::Signer>>>>
-open_identities(ssh::Runtime runtime, const IdentityChoice& choice, Deadline deadline);
+[[nodiscard]] Task<Result<std::vector<std::shared_ptr<ssh::Signer>>>>
+open_identities(Runtime runtime, const IdentityChoice& choice, Deadline deadline);
 
 /// Servers end a session after six failures (MaxAuthTries); more keys than that cannot be told
 /// apart from an attack.

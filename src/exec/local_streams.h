@@ -1,24 +1,19 @@
 #pragma once
 
-#include <memory>
+#include <array>
 #include <string>
 
+#include "loop/inherited_streams.h"
 #include "ssh/channel.h"
 
 namespace sshx::exec {
 
-/// Writes a command's output to the caller's stdout and stderr as it comes. A thread of its own
-/// does the writing, since inherited descriptors may block and must not be made non-blocking: they
-/// are shared with other processes. Output keeps its order across both. What the caller does not
-/// read holds the server back once a megabyte waits.
+/// Writes a command's output to the caller's stdout and stderr as it comes. Output keeps its order
+/// across both. What the caller does not read holds the server back once a megabyte waits.
 class StreamedOutput final : public ssh::OutputReceiver {
  public:
   /// `changed` is raised when there is room again or a write failed.
-  StreamedOutput(int out_descriptor, int error_descriptor,
-                 std::shared_ptr<ssh::ThreadSignal> changed);
-  StreamedOutput(const StreamedOutput&) = delete;
-  StreamedOutput& operator=(const StreamedOutput&) = delete;
-  ~StreamedOutput() override;
+  StreamedOutput(int out_descriptor, int error_descriptor, std::shared_ptr<ThreadSignal> changed);
 
   void receive(ssh::OutputStream stream, std::string_view bytes) override;
   [[nodiscard]] bool ready() const override;
@@ -28,30 +23,25 @@ class StreamedOutput final : public ssh::OutputReceiver {
 
   /// Waits until all is written, a write fails, the caller cancels or `deadline` passes. The thread
   /// is left behind then.
-  [[nodiscard]] ssh::Task<void> drain(ssh::Runtime runtime, Deadline deadline);
+  [[nodiscard]] Task<void> drain(Runtime runtime, Deadline deadline);
 
  private:
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
-  std::shared_ptr<ssh::ThreadSignal> changed_;
+  InheritedOutput output_;
+  std::array<unsigned long long, 2> totals_{};
 };
 
-/// Reads the caller's stdin as it comes, on a thread of its own.
+/// Reads the caller's stdin as it comes.
 class StreamedInput final : public ssh::InputSource {
  public:
   /// `changed` is raised when bytes or the end came.
-  StreamedInput(int descriptor, std::shared_ptr<ssh::ThreadSignal> changed);
-  StreamedInput(const StreamedInput&) = delete;
-  StreamedInput& operator=(const StreamedInput&) = delete;
-  ~StreamedInput() override;
+  StreamedInput(int descriptor, std::shared_ptr<ThreadSignal> changed);
 
   [[nodiscard]] std::string next(std::size_t limit) override;
   [[nodiscard]] bool ended() const override;
   [[nodiscard]] std::optional<Error> failure() const override;
 
  private:
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
+  InheritedInput input_;
 };
 
 /// Input that is there already.

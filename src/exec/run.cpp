@@ -43,7 +43,7 @@ Error at_phase(Error error, const ssh::Observations& observed) {
 }
 
 std::unique_ptr<ssh::InputSource> make_input(const RunRequest& run,
-                                             const std::shared_ptr<ssh::ThreadSignal>& changed) {
+                                             const std::shared_ptr<ThreadSignal>& changed) {
   const auto& payload = run.action.payload;
   if (run.action.input == InputMode::inherited)
     return std::make_unique<StreamedInput>(STDIN_FILENO, changed);
@@ -61,9 +61,9 @@ bool is_left_running(const ssh::CommandOutcome& outcome) {
 }
 
 /// Opens a terminal on `channel` for the local one, which turns raw; `resized` passes its size on.
-ssh::Task<Status> open_terminal(ssh::Runtime runtime, ssh::Channel& channel, Deadline deadline,
-                                std::optional<LocalTerminal>& local,
-                                std::optional<ssh::SignalWatch>& resized) {
+Task<Status> open_terminal(Runtime runtime, ssh::Channel& channel, Deadline deadline,
+                           std::optional<LocalTerminal>& local,
+                           std::optional<SignalWatch>& resized) {
   local.emplace();
   SSHX_CO_CHECK(co_await channel.request_terminal(LocalTerminal::type(), local->size(), deadline));
   auto resize = [&channel, &local] { channel.resize_terminal(local->size()); };
@@ -72,16 +72,15 @@ ssh::Task<Status> open_terminal(ssh::Runtime runtime, ssh::Channel& channel, Dea
 }
 
 /// Connection and command; fills in what is seen.
-ssh::Task<Status> carry_out(ssh::Runtime runtime, const RunRequest& run,
-                            ssh::CommandStreams streams, std::optional<LocalTerminal>& local,
-                            ExecutionResult& result) {
+Task<Status> carry_out(Runtime runtime, const RunRequest& run, ssh::CommandStreams streams,
+                       std::optional<LocalTerminal>& local, ExecutionResult& result) {
   const auto connect_deadline = after(run.session.connect_timeout_seconds);
   auto connection = co_await open_session(runtime, run.session, connect_deadline, result.observed,
                                           result.warnings);
   if (!connection) co_return at_phase(std::move(connection).error(), result.observed);
   SSHX_CO_TRY(auto channel, co_await ssh::Channel::open(*connection, connect_deadline));
   connection->watch(run.liveness);
-  std::optional<ssh::SignalWatch> resized;
+  std::optional<SignalWatch> resized;
   if (run.action.payload.terminal) {
     SSHX_CO_CHECK(co_await open_terminal(runtime, channel, connect_deadline, local, resized));
   }
@@ -102,9 +101,8 @@ ExecutionResult::Output captured(const OutputCapture& capture, ssh::OutputStream
   return {capture.stream(stream).text(), capture.stream(stream).total()};
 }
 
-ssh::Task<Status> run_captured(ssh::Runtime runtime, const RunRequest& run,
-                               std::shared_ptr<ssh::ThreadSignal> changed,
-                               ExecutionResult& result) {
+Task<Status> run_captured(Runtime runtime, const RunRequest& run,
+                          std::shared_ptr<ThreadSignal> changed, ExecutionResult& result) {
   const auto input = make_input(run, changed);
   OutputCapture capture(static_cast<std::size_t>(run.limits.max_output_bytes));
   const ssh::CommandStreams streams{*input, capture, changed};
@@ -115,9 +113,8 @@ ssh::Task<Status> run_captured(ssh::Runtime runtime, const RunRequest& run,
   co_return status;
 }
 
-ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run, bool safely,
-                               std::shared_ptr<ssh::ThreadSignal> changed,
-                               ExecutionResult& result) {
+Task<Status> run_streamed(Runtime runtime, const RunRequest& run, bool safely,
+                          std::shared_ptr<ThreadSignal> changed, ExecutionResult& result) {
   const auto input = make_input(run, changed);
   StreamedOutput output(STDOUT_FILENO, STDERR_FILENO, changed);
   SafeOutput safe(output);
@@ -138,8 +135,8 @@ ssh::Task<Status> run_streamed(ssh::Runtime runtime, const RunRequest& run, bool
 }
 
 Status run_on_loop(const RunRequest& run, const RunOptions& options, ExecutionResult& result) {
-  SSHX_TRY(const auto changed, ssh::ThreadSignal::make());
-  return ssh::run_cancellable([&](ssh::Runtime runtime) {
+  SSHX_TRY(const auto changed, ThreadSignal::make());
+  return run_cancellable([&](Runtime runtime) {
     return options.output == OutputMode::captured
                ? run_captured(runtime, run, changed, result)
                : run_streamed(runtime, run, options.safe_output, changed, result);

@@ -14,9 +14,9 @@ Result<SessionRequest> plan_session(const Json& request) {
   return session;
 }
 
-ssh::Task<Result<ssh::Connection>> open_session(ssh::Runtime runtime, const SessionRequest& request,
-                                                Deadline deadline, ssh::Observations& observed,
-                                                std::vector<std::string>& warnings) {
+Task<Result<ssh::Connection>> open_session(Runtime runtime, const SessionRequest& request,
+                                           Deadline deadline, ssh::Observations& observed,
+                                           std::vector<std::string>& warnings) {
   SSHX_CO_TRY(const auto signers, co_await open_identities(runtime, request.identities, deadline));
   const auto& target = request.target;
   const ssh::Destination destination{target.address, target.port, target.user};

@@ -26,8 +26,8 @@ struct SessionRequest {
 /// connect, check of the host's key, login. Waits until `deadline`. `warnings` gets what the caller
 /// should hear. Returns: what open_identities, ssh::Connection::open and ssh::authenticate return;
 /// host_key.
-[[nodiscard]] ssh::Task<Result<ssh::Connection>>
-open_session(ssh::Runtime runtime, const SessionRequest& request, Deadline deadline,
+[[nodiscard]] Task<Result<ssh::Connection>>
+open_session(Runtime runtime, const SessionRequest& request, Deadline deadline,
              ssh::Observations& observed, std::vector<std::string>& warnings);
 
 /// The contract's `timings` object; what did not happen is null.

@@ -25,7 +25,7 @@ double seconds_until(Deadline deadline) {
 }
 
 /// Signals through the protocol, in bounded steps after the first signal, where nothing can look.
-ssh::Task<void> signal_blindly(ssh::Channel& channel, Deadline deadline) {
+Task<void> signal_blindly(ssh::Channel& channel, Deadline deadline) {
   const auto step = std::min(kStepSeconds, seconds_until(deadline) / 3);
   for (const auto* name : {"TERM", "KILL"}) {
     co_await channel.await_exit(after(step));
@@ -50,7 +50,7 @@ Termination judged(const OutputCapture& answer, const std::string& nonce) {
   return unknown("the second session could not look (the login shell may be restricted)");
 }
 
-ssh::Task<Termination> look(ssh::Connection& connection, ssh::SignalAnswer first, Deadline whole) {
+Task<Termination> look(ssh::Connection& connection, ssh::SignalAnswer first, Deadline whole) {
   // Where it comes to nothing, the protocol's own signals need the rest.
   const auto deadline = first == ssh::SignalAnswer::accepted ? whole - kSignalReserve : whole;
   auto second = co_await ssh::Channel::open(connection, deadline);
@@ -80,8 +80,8 @@ std::string reason_not_to_look(const ssh::Connection& connection, SecondChannel 
   return "";
 }
 
-ssh::Task<Termination> end_acknowledged(ssh::Connection& connection, ssh::Channel& channel,
-                                        SecondChannel second, bool is_root, Deadline deadline) {
+Task<Termination> end_acknowledged(ssh::Connection& connection, ssh::Channel& channel,
+                                   SecondChannel second, bool is_root, Deadline deadline) {
   const auto first = co_await channel.signal("INT", std::min(deadline, after(kAnswerSeconds)));
   if (first != ssh::SignalAnswer::accepted && channel.exit_seen())
     co_return Termination{Ending::exited, {}};
@@ -100,8 +100,8 @@ std::string termination_command(const std::string& nonce, const std::string& ste
   return fmt::format("exec /bin/sh -c 'nonce={}; steps=\"{}\"; {}'", nonce, steps, kEndSession);
 }
 
-ssh::Task<Termination> terminate(ssh::Runtime runtime, ssh::Connection& connection,
-                                 ssh::Channel& channel, std::string user, SecondChannel second) {
+Task<Termination> terminate(Runtime runtime, ssh::Connection& connection, ssh::Channel& channel,
+                            std::string user, SecondChannel second) {
   const auto deadline = after(kBudgetSeconds);
   runtime.cancellation.acknowledge();
   const auto request = co_await channel.await_acknowledgement(deadline);

@@ -28,9 +28,9 @@ struct Termination {
 /// the signal, which it refuses for forced commands, or the login is root's, for whom OpenSSH
 /// refuses every signal, and no forced command was announced.
 /// The cancellation that led here is acknowledged: a further signal ends the wait at once.
-[[nodiscard]] ssh::Task<Termination> terminate(ssh::Runtime runtime, ssh::Connection& connection,
-                                               ssh::Channel& channel, std::string user,
-                                               SecondChannel second);
+[[nodiscard]] Task<Termination> terminate(Runtime runtime, ssh::Connection& connection,
+                                          ssh::Channel& channel, std::string user,
+                                          SecondChannel second);
 
 /// The command of the second session, for any login shell. It sends each signal of `steps` ("INT
 /// TERM KILL"; "-" waits without one) to the process groups below its parent, waits up to 0.4 s

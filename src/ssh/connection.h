@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/public_key.h"
+#include "loop/loop.h"
 #include "ssh/liveness.h"
-#include "ssh/loop.h"
 
 namespace sshx::ssh {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/loop.h"
+#include "loop/loop.h"
 
 namespace sshx::ssh {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/public_key.h"
-#include "ssh/loop.h"
+#include "loop/loop.h"
 
 namespace sshx::ssh {
 

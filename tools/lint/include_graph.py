@@ -17,17 +17,18 @@ ARROWS = {
     "core": set(),
     "inventory": {"core"},
     "secret": {"core"},
-    "ssh": {"core"},
+    "loop": {"core"},
+    "ssh": {"loop", "core"},
     "audit": {"core"},
-    "mcp": {"core"},
-    "exec": {"ssh", "inventory", "core"},
+    "mcp": {"loop", "core"},
+    "exec": {"ssh", "loop", "inventory", "core"},
     "cli": {"mcp", "exec", "audit", "secret", "inventory", "core"},
 }
 
 # Third-party header (as a regular expression) -> the only files that may include it; None: anywhere.
 HOMES = {
     r"CLI/.*": {"cli/option_parser.h", "cli/option_parser.cpp"},
-    r"asio(/.*|\.hpp)": {"ssh/loop.h", "ssh/loop.cpp"},
+    r"asio(/.*|\.hpp)": {"loop/loop.h", "loop/loop.cpp"},
     r"fmt/.*": None,
     r"libssh2(_.*)?\.h": {"ssh/libssh2.h"},
     r"nlohmann/.*": {"core/json.h"},

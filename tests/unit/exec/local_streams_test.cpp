@@ -4,13 +4,12 @@
 #include <thread>
 
 #include "exec/local_streams.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 
 namespace sshx::exec {
 namespace {
 
 using ssh::OutputStream;
-using ssh::ThreadSignal;
 using test::kGuardSeconds;
 using test::kShortSeconds;
 using test::Loop;

@@ -9,7 +9,7 @@
 #include "core/sha256.h"
 #include "exec/result.h"
 #include "exec/session.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 
 namespace sshx::test {
 

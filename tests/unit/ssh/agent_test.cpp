@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "ssh/agent.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 #include "unit/ssh/scripted_agent.h"
 #include "unit/ssh/verify.h"
 

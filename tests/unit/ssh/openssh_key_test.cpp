@@ -4,7 +4,7 @@
 #include "core/wire.h"
 #include "ssh/openssh_key.h"
 #include "ssh/private_key.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 #include "unit/ssh/verify.h"
 
 namespace sshx::ssh {

@@ -2,7 +2,7 @@
 
 #include "core/sha256.h"
 #include "ssh/private_key.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 #include "unit/ssh/verify.h"
 
 namespace sshx::ssh {

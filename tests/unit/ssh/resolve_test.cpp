@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "ssh/resolve.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/wire.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 
 namespace sshx::test {
 

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "ssh/socket_io.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 
 namespace sshx::ssh {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "core/public_key.h"
 #include "core/wire.h"
-#include "unit/ssh/scratch.h"
+#include "unit/loop/scratch.h"
 
 namespace sshx::test {
 

@@ -31,7 +31,7 @@
 #include "core/file.h"
 #include "core/result.h"
 
-namespace sshx::ssh {
+namespace sshx {
 
 /// What a coroutine of the loop gives back. GCC 12: no braced temporaries or capturing lambdas
 /// inside a co_await.
@@ -185,4 +185,4 @@ auto run_cancellable(MakeTask make_task) {
   return run_to_end(context, make_task(Runtime{context, cancellation}));
 }
 
-}  // namespace sshx::ssh
+}  // namespace sshx

@@ -1,4 +1,4 @@
-#include "ssh/loop.h"
+#include "loop/loop.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace sshx::ssh {
+namespace sshx {
 
 template Task<void> keep_value(Task<Status> task, std::optional<Status>& value);
 
@@ -146,4 +146,4 @@ void TerminationSignals::listen() {
   });
 }
 
-}  // namespace sshx::ssh
+}  // namespace sshx

@@ -1,7 +1,7 @@
 #include <thread>
 
-#include "ssh/loop.h"
-#include "unit/ssh/scratch.h"
+#include "loop/loop.h"
+#include "unit/loop/scratch.h"
 
 namespace sshx::ssh {
 namespace {

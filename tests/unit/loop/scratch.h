@@ -1,6 +1,7 @@
 #pragma once
 
-// What the tests of the rooms ssh and exec share: folders, keys, agents and a loop of their own.
+// What the tests of the rooms loop, ssh, exec and mcp share: folders, keys, agents and a loop of
+// their own.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@
 #include <vector>
 
 #include "core/file.h"
-#include "ssh/loop.h"
+#include "loop/loop.h"
 
 namespace sshx::test {
 
@@ -246,26 +247,26 @@ class Loop {
  public:
   [[nodiscard]] asio::io_context& context() { return context_; }
 
-  [[nodiscard]] ssh::Cancellation& cancellation() { return cancellation_; }
+  [[nodiscard]] Cancellation& cancellation() { return cancellation_; }
 
-  [[nodiscard]] ssh::Runtime runtime() { return {context_, cancellation_}; }
+  [[nodiscard]] Runtime runtime() { return {context_, cancellation_}; }
 
   template <class T>
-  T run(ssh::Task<T> task) {
-    return ssh::run_to_end(context_, std::move(task));
+  T run(Task<T> task) {
+    return run_to_end(context_, std::move(task));
   }
 
   /// The same for a task without a value.
-  void run(ssh::Task<void> task) { (void)run(counted(std::move(task))); }
+  void run(Task<void> task) { (void)run(counted(std::move(task))); }
 
  private:
-  static ssh::Task<int> counted(ssh::Task<void> task) {
+  static Task<int> counted(Task<void> task) {
     co_await std::move(task);
     co_return 0;
   }
 
   asio::io_context context_;
-  ssh::Cancellation cancellation_;
+  Cancellation cancellation_;
 };
 
 /// "kind/code" of what failed; "ok" otherwise.

@@ -1,0 +1,173 @@
+#include "loop/inherited_streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "core/file.h"
+
+namespace sshx {
+namespace {
+
+constexpr std::size_t kReadAhead = 1024UL * 1024;
+constexpr std::size_t kReadSize = 64UL * 1024;
+
+/// The thread works on a duplicate, so that nothing it does later can hit a reused descriptor
+/// number.
+UniqueFd duplicate(int descriptor) { return UniqueFd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3)); }
+
+}  // namespace
+
+struct InheritedOutput::Shared {
+  struct Piece {
+    std::size_t sink;
+    std::string bytes;
+  };
+
+  struct OwnedSink {
+    UniqueFd descriptor;
+    std::string_view name;
+  };
+
+  void write_all_pieces(const std::shared_ptr<ThreadSignal>& changed);
+  bool take(Piece& piece);
+  void finish(const Piece& piece, const Status& written);
+
+  std::vector<OwnedSink> sinks;
+  mutable std::mutex mutex;
+  std::condition_variable arrived;
+  std::deque<Piece> pieces;
+  std::size_t waiting = 0;
+  std::optional<Error> failure;
+  bool closing = false;
+};
+
+bool InheritedOutput::Shared::take(Piece& piece) {
+  std::unique_lock lock(mutex);
+  arrived.wait(lock, [this] { return !pieces.empty() || closing; });
+  if (pieces.empty()) return false;
+  piece = std::move(pieces.front());
+  pieces.pop_front();
+  return true;
+}
+
+void InheritedOutput::Shared::finish(const Piece& piece, const Status& written) {
+  const std::lock_guard lock(mutex);
+  waiting -= piece.bytes.size();
+  if (!written && !failure) failure = written.error();
+}
+
+void InheritedOutput::Shared::write_all_pieces(const std::shared_ptr<ThreadSignal>& changed) {
+  for (Piece piece; take(piece);) {
+    const auto& sink = sinks[piece.sink];
+    finish(piece, write_all(sink.descriptor.get(), piece.bytes, sink.name));
+    changed->raise();
+  }
+}
+
+InheritedOutput::InheritedOutput(const std::vector<Sink>& sinks,
+                                 std::shared_ptr<ThreadSignal> changed)
+    : shared_(std::make_shared<Shared>()), changed_(std::move(changed)) {
+  for (const auto& sink : sinks) shared_->sinks.push_back({duplicate(sink.descriptor), sink.name});
+  std::thread([shared = shared_, signal = changed_] { shared->write_all_pieces(signal); }).detach();
+}
+
+InheritedOutput::~InheritedOutput() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->closing = true;
+  shared_->arrived.notify_one();
+}
+
+void InheritedOutput::write(std::size_t sink, std::string bytes) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->waiting += bytes.size();
+  shared_->pieces.push_back({sink, std::move(bytes)});
+  shared_->arrived.notify_one();
+}
+
+std::size_t InheritedOutput::waiting() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->waiting;
+}
+
+std::optional<Error> InheritedOutput::failure() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->failure;
+}
+
+Task<void> InheritedOutput::drain(Runtime runtime, Deadline deadline) {
+  Wakeup wakeup(runtime.context);
+  const Cancellation::Subscription subscription(runtime.cancellation, wakeup);
+  const SignalRelay relay(runtime.context, changed_, wakeup);
+  while (waiting() > 0 && !failure()) {
+    if (runtime.cancellation.requested() || passed(deadline)) co_return;
+    co_await wakeup.wait_until(deadline);
+  }
+}
+
+struct InheritedInput::Shared {
+  void read_all(const std::shared_ptr<ThreadSignal>& changed);
+
+  UniqueFd descriptor;
+  std::string_view name;
+  mutable std::mutex mutex;
+  std::condition_variable taken;
+  std::string bytes;
+  bool at_end = false;
+  bool closing = false;
+  std::optional<Error> failure;
+};
+
+void InheritedInput::Shared::read_all(const std::shared_ptr<ThreadSignal>& changed) {
+  for (bool more = true; more;) {
+    auto piece = read_some(descriptor.get(), kReadSize, name);
+    std::unique_lock lock(mutex);
+    taken.wait(lock, [this] { return bytes.size() < kReadAhead || closing; });
+    if (!piece) failure = piece.error();
+    at_end = !piece || piece->empty();
+    if (!at_end) bytes.append(*piece);
+    more = !at_end && !closing;
+    lock.unlock();
+    changed->raise();
+  }
+}
+
+InheritedInput::InheritedInput(int descriptor, std::string_view name,
+                               std::shared_ptr<ThreadSignal> changed)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->descriptor = duplicate(descriptor);
+  shared_->name = name;
+  std::thread([shared = shared_, signal = std::move(changed)] {
+    shared->read_all(signal);
+  }).detach();
+}
+
+InheritedInput::~InheritedInput() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->closing = true;
+  shared_->taken.notify_one();
+}
+
+std::string InheritedInput::next(std::size_t limit) {
+  const std::lock_guard lock(shared_->mutex);
+  auto piece = shared_->bytes.substr(0, limit);
+  shared_->bytes.erase(0, piece.size());
+  shared_->taken.notify_one();
+  return piece;
+}
+
+bool InheritedInput::ended() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->at_end && shared_->bytes.empty();
+}
+
+std::optional<Error> InheritedInput::failure() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->failure;
+}
+
+}  // namespace sshx

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loop/loop.h"
+
+namespace sshx {
+
+// Descriptors that the caller of sshx gave it may block, and must not be made non-blocking: they
+// are shared with other processes. So threads wait for them. A thread is left behind, never joined;
+// it works on a duplicate and holds only what it owns.
+
+/// Writes to inherited descriptors as they take it, in the order given across all of them.
+class InheritedOutput {
+ public:
+  struct Sink {
+    int descriptor;
+    std::string_view name;  ///< In messages; lives as long as the program.
+  };
+
+  /// `changed` is raised each time that a piece was written or a write failed.
+  InheritedOutput(const std::vector<Sink>& sinks, std::shared_ptr<ThreadSignal> changed);
+  InheritedOutput(const InheritedOutput&) = delete;
+  InheritedOutput& operator=(const InheritedOutput&) = delete;
+  /// What still waits is written if the descriptor ever takes it while the process lives.
+  ~InheritedOutput();
+
+  /// Queues one piece for the sink of that index. Never waits.
+  void write(std::size_t sink, std::string bytes);
+  /// Bytes of pieces that were not written yet, the one that is being written counted whole.
+  [[nodiscard]] std::size_t waiting() const;
+  /// The first fault: local_io (`broken_pipe`, `no_space`, `io`).
+  [[nodiscard]] std::optional<Error> failure() const;
+
+  /// Waits until all is written, a write fails, the caller cancels or `deadline` passes.
+  [[nodiscard]] Task<void> drain(Runtime runtime, Deadline deadline);
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<ThreadSignal> changed_;
+};
+
+/// Reads an inherited descriptor as bytes come, a megabyte ahead at most.
+class InheritedInput {
+ public:
+  /// `changed` is raised when bytes or the end came. `name` is for messages and lives as long as
+  /// the program.
+  InheritedInput(int descriptor, std::string_view name, std::shared_ptr<ThreadSignal> changed);
+  InheritedInput(const InheritedInput&) = delete;
+  InheritedInput& operator=(const InheritedInput&) = delete;
+  ~InheritedInput();
+
+  /// What has come, at most `limit` bytes; empty when nothing has. Never waits.
+  [[nodiscard]] std::string next(std::size_t limit);
+  /// Whether the end came and everything before it was taken.
+  [[nodiscard]] bool ended() const;
+  /// local_io (`io`).
+  [[nodiscard]] std::optional<Error> failure() const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace sshx
