@@ -12,8 +12,8 @@
 #include "cli/schema_command.h"
 #include "cli/terminal.h"
 #include "cli/version_command.h"
+#include "core/error_json.h"
 #include "core/utf8.h"
-#include "exec/result.h"
 
 namespace sshx::cli {
 namespace {
@@ -47,7 +47,7 @@ Json error_document(std::span<const std::string> arguments, const Error& error) 
           {"success", false},
           {"operation", operation != nullptr ? Json(operation->name) : Json(nullptr)},
           {"exit_code", -1},
-          {"error", exec::error_json(&error, exec::kNothingRan)},
+          {"error", error_json(&error, kNothingRan)},
           {"error_kind", to_string(error.kind)}};
 }
 

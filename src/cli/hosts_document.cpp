@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "cli/table.h"
+#include "core/error_json.h"
 #include "core/text.h"
-#include "exec/result.h"
 
 namespace sshx::cli {
 namespace {
@@ -59,7 +59,7 @@ Json hosts_document(const HostsAnswer& answer) {
   document["hosts"] = std::move(hosts);
   document["path"] = answer.path.string();
   document["warnings"] = answer.warnings;
-  document["error"] = exec::error_json(answer.error ? &*answer.error : nullptr, exec::kNothingRan);
+  document["error"] = error_json(answer.error ? &*answer.error : nullptr, kNothingRan);
   document["error_kind"] = answer.error ? Json(to_string(answer.error->kind)) : Json(nullptr);
   return document;
 }

@@ -207,19 +207,6 @@ std::string_view retry_safety(const ExecutionResult& result) noexcept {
   return "verify_first";
 }
 
-Json error_json(const Error* error, std::string_view safety) {
-  if (error == nullptr) return nullptr;
-  Json json = Json::object();
-  json["kind"] = to_string(error->kind);
-  json["code"] = error->code;
-  json["message"] = redact(error->message);
-  json["phase"] = to_string(error->phase());
-  json["retryable"] = info(error->kind).retryable == Retryable::yes;
-  json["retry_safety"] = safety;
-  json["hint"] = error->hint.empty() ? Json(nullptr) : Json(redact(error->hint));
-  return json;
-}
-
 void finalise(ExecutionResult& result) {
   if (!result.error) result.error = result.outcome.stopped;
   const bool attempted = result.outcome.request == Acknowledgement::success ||

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/deadline.h"
+#include "core/error_json.h"
 #include "core/json.h"
 #include "core/wall_time.h"
 #include "exec/output_capture.h"
@@ -86,12 +87,8 @@ void finalise(ExecutionResult& result);
 /// The document sshx.result.v1.
 [[nodiscard]] Json result_document(const ExecutionResult& result);
 
-/// The contract's `error` object; null without one.
-[[nodiscard]] Json error_json(const Error* error, std::string_view retry_safety);
 /// Whether sending the same request again can do harm: safe, verify_first, unsafe or unknown.
 [[nodiscard]] std::string_view retry_safety(const ExecutionResult& result) noexcept;
-/// For a request that never became an execution: nothing ran, so a retry is safe.
-inline constexpr std::string_view kNothingRan = "safe";
 
 /// The process's exit code (design §2.8): the remote status 0..254, 128+n for a remote signal, else
 /// 255.
