@@ -58,15 +58,17 @@ struct Operation {
   std::string_view description;
   std::string_view document;          ///< schema_version of what it prints.
   std::string_view dry_run_document;  ///< Empty when there is no dry-run.
+  std::string_view tool_name;         ///< "sshx_host_add"; empty when it is no MCP tool.
+  std::string_view tool_json;         ///< The tool as `tools/list` shows it, one line of JSON.
   std::span<const Property> properties;
   std::span<const Property> presentation;  ///< --json, --audit ...: not part of a request.
   std::span<const Example> examples;
 };
 
-/// A published schema: an operation's expanded request, or a document.
+/// A published schema: an operation's expanded request, a document, or an MCP tool.
 struct PublishedSchema {
-  std::string_view name;  ///< "run" or "sshx.result.v1".
-  std::string_view kind;  ///< "request" or "document".
+  std::string_view name;  ///< "run", "sshx.result.v1" or "sshx_run".
+  std::string_view kind;  ///< "request", "document" or "tool".
   std::string_view title;
   std::string_view text;  ///< JSON.
 };

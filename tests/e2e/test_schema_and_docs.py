@@ -23,6 +23,7 @@ _DOCUMENTS = (
     "sshx.audit.query.v1", "sshx.error.v1", "sshx.hosts.v1", "sshx.plan.v1", "sshx.request.v1", "sshx.result.v1",
     "sshx.schemas.v1", "sshx.version.v1",
 )  # fmt: skip
+_TOOLS = ("sshx_audit_query", "sshx_host_list", "sshx_run")
 _USAGE_CODES = ("usage", "unknown_option", "unknown_command", "unknown_property", "type", "range", "required", "pattern")
 
 
@@ -41,9 +42,22 @@ class SchemaTest(LabCase):
         listed = {(schema["name"], schema["kind"]) for schema in document["schemas"]}
         expected = {(name, "request") for name in _OPERATIONS} | {(name, "document") for name in _DOCUMENTS}
         self.assertLessEqual(expected, listed)
+        self.assertEqual({name for name, kind in listed if kind == "tool"}, set(_TOOLS))
         self.assertEqual(document["count"], len(document["schemas"]))
         for schema in document["schemas"]:
             self.show(schema["name"])
+
+    def test_tools_are_shown_as_an_agent_sees_them(self):
+        for name in _TOOLS:
+            with self.subTest(name):
+                tool = self.show(name)
+                self.assertEqual(
+                    list(tool), ["name", "title", "description", "inputSchema", "outputSchema", "annotations"]
+                )
+                self.assertEqual(tool["name"], name)
+                for key in ("inputSchema", "outputSchema"):
+                    jsonschema.Draft202012Validator.check_schema(tool[key])
+                    self.assertEqual(tool[key]["type"], "object")
 
     def test_bare_schema_lists(self):
         self.assertEqual(self.sshx.ok("schema").out, self.sshx.ok("schema", "list").out)

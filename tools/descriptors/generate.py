@@ -11,19 +11,22 @@ if not __package__:
     # Run as a script: the package is found from the root of the repository.
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.descriptors import completion, mdoc, model, published, tables
+from tools.descriptors import completion, mdoc, model, published, tables, tool
 
 
 def outputs(schemas, man, version):
     """{path relative to the output folder: text} of everything that is generated."""
     operations = model.load(schemas / "operations")
     requests = published.requests(operations)
-    all_schemas = requests + published.documents(schemas / "documents")
+    documents = published.documents(schemas / "documents")
+    tools = tool.tools(operations, documents)
+    all_schemas = requests + documents + tools
     result = {
         "core/descriptor_tables.cpp": tables.tables(operations, all_schemas),
         "completions/sshx.bash": completion.bash(operations, all_schemas),
     }
     result |= {f"schemas/{schema.name}.request.schema.json": schema.text for schema in requests}
+    result |= {f"schemas/{schema.name}.tool.json": schema.text for schema in tools}
     result |= {f"man/{name}": text for name, text in mdoc.pages(man, operations, version).items()}
     return result
 

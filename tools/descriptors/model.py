@@ -16,8 +16,9 @@ PATTERN = re.compile(
     rf"\^(?:(?:{LITERAL}|\[{RANGES}\])(?:[+*?]|\{{\d+(?:,\d*)?\}})?|(?:\.|\[\^{RANGES}\])[+*]?)*\$")
 
 DESCRIPTOR_KEYS = {
-    "operation", "title", "summary", "description", "document", "dry_run_document", "examples", "presentation", "request"}
-REQUIRED_KEYS = DESCRIPTOR_KEYS - {"dry_run_document"}
+    "operation", "title", "summary", "description", "document", "dry_run_document", "examples", "presentation", "request",
+    "tool"}
+REQUIRED_KEYS = DESCRIPTOR_KEYS - {"dry_run_document", "tool"}
 REQUEST_KEYS = {"x-include", "required", "properties"}
 COMMON_KEYS = {"type", "description", "default", "x-group", "x-cli", "x-surface"}
 TYPE_KEYS = {
@@ -85,6 +86,8 @@ class Operation:
     examples: list
     properties: list = field(default_factory=list)
     presentation: list = field(default_factory=list)
+    # The `tool` block of an operation that is an MCP tool; tool.py reads and checks it.
+    tool: dict = None
 
     @property
     def words(self):
@@ -148,7 +151,8 @@ def read_operation(path, source, shared):
     return Operation(
         name=source["operation"], title=source["title"], summary=source["summary"], description=source["description"],
         document=source["document"], dry_run_document=source.get("dry_run_document", ""), examples=source["examples"],
-        properties=properties, presentation=read_presentation(where, source["presentation"], shared))
+        properties=properties, presentation=read_presentation(where, source["presentation"], shared),
+        tool=source.get("tool"))
 
 
 def read_presentation(where, names, shared):

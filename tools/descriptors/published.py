@@ -1,4 +1,4 @@
-"""The schemas that sshx publishes: each operation's request, expanded, and each document."""
+"""The schemas that sshx publishes: each operation's request, expanded, on both surfaces, and each document."""
 
 import json
 from dataclasses import dataclass
@@ -26,6 +26,17 @@ def request_schema(operation):
         "type": "object",
         "properties": {p.name: plain(p.schema) for p in operation.properties},
     }
+    required = [p.name for p in operation.properties if p.required]
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = False
+    return schema
+
+
+def mcp_request_schema(operation):
+    """The request as an agent can give it: nothing that is kept to the command line, and the numbers that hold there."""
+    properties = [p for p in operation.properties if not p.cli_only]
+    schema = {"type": "object", "properties": {p.name: plain(p.schema) | p.schema.get("x-mcp", {}) for p in properties}}
     required = [p.name for p in operation.properties if p.required]
     if required:
         schema["required"] = required

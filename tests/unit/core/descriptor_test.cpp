@@ -57,9 +57,44 @@ TEST(PublishedSchemas, AreJsonObjectsWithTheirTitle) {
     EXPECT_TRUE(names.insert(schema.name).second) << schema.name;
     const auto value = parse_json(schema.text, schema.name);
     ASSERT_TRUE(value) << schema.name;
-    EXPECT_EQ((*value)["type"], "object") << schema.name;
+    if (schema.kind != "tool") {
+      EXPECT_EQ((*value)["type"], "object") << schema.name;
+    }
     EXPECT_TRUE(schema.text.ends_with("\n")) << schema.name;
-    EXPECT_TRUE(schema.kind == "request" || schema.kind == "document") << schema.name;
+    EXPECT_THAT(schema.kind, testing::AnyOf("request", "document", "tool")) << schema.name;
+  }
+}
+
+// What an agent is shown is what check_request takes on its surface.
+TEST(Tools, AreTheOperationAsAnAgentCanGiveIt) {
+  int count = 0;
+  for (const auto& operation : operations()) {
+    EXPECT_EQ(operation.tool_name.empty(), operation.tool_json.empty()) << operation.name;
+    if (operation.tool_name.empty()) continue;
+    ++count;
+    const auto tool = *parse_json(operation.tool_json, operation.name);
+    EXPECT_EQ(tool["name"], operation.tool_name);
+    EXPECT_EQ(tool["title"], operation.title);
+    std::set<std::string> expected;
+    for (const auto& property : operation.properties) {
+      if (!property.cli_only) expected.emplace(property.name);
+    }
+    std::set<std::string> shown;
+    for (const auto& [name, schema] : tool["inputSchema"]["properties"].items()) shown.insert(name);
+    EXPECT_EQ(shown, expected) << operation.name;
+  }
+  EXPECT_GT(count, 0);
+}
+
+TEST(Tools, AreOneLineAndPublishedUnderTheirName) {
+  for (const auto& operation : operations()) {
+    if (operation.tool_name.empty()) continue;
+    EXPECT_EQ(operation.tool_json.find('\n'), std::string_view::npos) << operation.name;
+    const auto found =
+        std::ranges::find(published_schemas(), operation.tool_name, &PublishedSchema::name);
+    ASSERT_NE(found, published_schemas().end()) << operation.tool_name;
+    EXPECT_EQ(found->kind, "tool");
+    EXPECT_EQ(*parse_json(found->text, "text"), *parse_json(operation.tool_json, "line"));
   }
 }
 
