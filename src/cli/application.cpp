@@ -7,6 +7,7 @@
 #include "cli/audit_command.h"
 #include "cli/help.h"
 #include "cli/host_command.h"
+#include "cli/mcp_command.h"
 #include "cli/options.h"
 #include "cli/run_command.h"
 #include "cli/schema_command.h"
@@ -25,6 +26,7 @@ Result<int> dispatch(const Invocation& invocation, Terminal& terminal) {
   if (name == "run") return run_run_command(invocation, terminal);
   if (name.starts_with("host.")) return run_host_command(invocation, terminal);
   if (name.starts_with("audit.")) return run_audit_command(invocation, terminal);
+  if (name.starts_with("mcp.")) return run_mcp_command(invocation, terminal);
   return run_schema_command(invocation, terminal);
 }
 

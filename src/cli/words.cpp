@@ -14,9 +14,6 @@ namespace {
 
 enum class Arity : std::uint8_t { unknown, none, one };
 
-/// Operations that a group's word alone stands for.
-constexpr std::string_view kBareGroup = "schema";
-constexpr std::string_view kBareOperation = "schema.list";
 /// The operations of this group are also spelled with dashes: `--host-add`.
 constexpr std::string_view kDashedGroup = "host.";
 
@@ -67,6 +64,15 @@ bool begins_operation(std::string_view path) {
   const auto prefix = std::string(path) + ".";
   return std::ranges::any_of(operations(),
                              [&](const Operation& o) { return o.name.starts_with(prefix); });
+}
+
+/// The operation that a group's word alone stands for; null when it stands for none.
+const Operation* group_default(std::string_view group) {
+  const auto prefix = std::string(group) + ".";
+  const auto found = std::ranges::find_if(operations(), [&](const Operation& o) {
+    return o.group_default && o.name.starts_with(prefix);
+  });
+  return found == operations().end() ? nullptr : &*found;
 }
 
 /// The operation whose last word this is: `sshx add` may mean `sshx host add`.
@@ -193,8 +199,9 @@ class Scan {
 
   void finish() {
     if (words_.operation != nullptr) return;
-    if (words_.path == kBareGroup && !words_.help && !words_.problem) {
-      settle(*find_operation(kBareOperation));
+    const auto* standing_for = group_default(words_.path);
+    if (standing_for != nullptr && !words_.help && !words_.problem) {
+      settle(*standing_for);
     } else if (!words_.help && !(words_.version && words_.path.empty())) {
       fault(incomplete(words_.path));
     }

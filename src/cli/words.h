@@ -26,7 +26,7 @@ struct Words {
 
 /// Finds the operation among the words, whatever options stand between them. `--host-add` and the
 /// like are spellings of `host add`, `--host-add=NAME` of `host add NAME`; `schema` alone is
-/// `schema list`.
+/// `schema list`, `mcp` alone `mcp serve`.
 [[nodiscard]] Words find_words(std::span<const std::string> arguments);
 
 /// The words that may follow `path` ("" for the first), each once: "add", "list" ... after "host".

@@ -60,6 +60,7 @@ struct Operation {
   std::string_view dry_run_document;  ///< Empty when there is no dry-run.
   std::string_view tool_name;         ///< "sshx_host_add"; empty when it is no MCP tool.
   std::string_view tool_json;         ///< The tool as `tools/list` shows it, one line of JSON.
+  bool group_default;  ///< Whether the group's word alone stands for it: `sshx mcp` is `mcp serve`.
   std::span<const Property> properties;
   std::span<const Property> presentation;  ///< --json, --audit ...: not part of a request.
   std::span<const Example> examples;

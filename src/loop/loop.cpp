@@ -11,6 +11,12 @@ namespace sshx {
 
 template Task<void> keep_value(Task<Status> task, std::optional<Status>& value);
 
+void spawn(asio::io_context& context, Task<void> task) {
+  asio::co_spawn(context, std::move(task), [](const std::exception_ptr& thrown) {
+    if (thrown) std::rethrow_exception(thrown);
+  });
+}
+
 void Wakeup::notify() {
   notified_ = true;
   timer_.cancel();

@@ -8,6 +8,7 @@
 // clang-format on
 
 #include <asio/awaitable.hpp>
+#include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -18,6 +19,7 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/use_awaitable.hpp>
+#include <asio/write.hpp>
 
 #include <exception>
 #include <functional>
@@ -157,6 +159,10 @@ Task<void> keep_value(Task<T> task, std::optional<T>& value) {
 // Made once, in loop.cpp: GCC 12 names the fields of a coroutine's frame differently in each file,
 // which the link would take for different types.
 extern template Task<void> keep_value(Task<Status> task, std::optional<Status>& value);
+
+/// Lets `task` run on `context` beside its caller. An exception out of it is a bug and comes
+/// through the loop.
+void spawn(asio::io_context& context, Task<void> task);
 
 /// Runs `task` on `context` to its end and gives back its value. An exception out of it is a bug
 /// and comes through.

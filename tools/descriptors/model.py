@@ -17,8 +17,8 @@ PATTERN = re.compile(
 
 DESCRIPTOR_KEYS = {
     "operation", "title", "summary", "description", "document", "dry_run_document", "examples", "presentation", "request",
-    "tool"}
-REQUIRED_KEYS = DESCRIPTOR_KEYS - {"dry_run_document", "tool"}
+    "group_default", "tool"}
+REQUIRED_KEYS = DESCRIPTOR_KEYS - {"dry_run_document", "tool", "group_default"}
 REQUEST_KEYS = {"x-include", "required", "properties"}
 COMMON_KEYS = {"type", "description", "default", "x-group", "x-cli", "x-surface"}
 TYPE_KEYS = {
@@ -83,6 +83,7 @@ class Operation:
     description: str
     document: str
     dry_run_document: str
+    group_default: bool
     examples: list
     properties: list = field(default_factory=list)
     presentation: list = field(default_factory=list)
@@ -92,6 +93,11 @@ class Operation:
     @property
     def words(self):
         return self.name.replace(".", " ")
+
+    @property
+    def spellings(self):
+        """The words that name it: `mcp serve`, and `mcp` where the group's word alone stands for it."""
+        return [self.words] + ([self.words.split()[0]] if self.group_default else [])
 
     @property
     def options(self):
@@ -130,6 +136,7 @@ def load(folder):
     for operation in operations:
         check_operation(operation)
     check_prefixes(operations)
+    check_group_defaults(operations)
     check_flags_agree(operations)
     return sorted(operations, key=lambda operation: operation.name)
 
@@ -150,7 +157,8 @@ def read_operation(path, source, shared):
         raise DescriptorError(f"{where}: required names {sorted(unknown)[0]!r}, which is no property")
     return Operation(
         name=source["operation"], title=source["title"], summary=source["summary"], description=source["description"],
-        document=source["document"], dry_run_document=source.get("dry_run_document", ""), examples=source["examples"],
+        document=source["document"], dry_run_document=source.get("dry_run_document", ""),
+        group_default=source.get("group_default", False), examples=source["examples"],
         properties=properties, presentation=read_presentation(where, source["presentation"], shared),
         tool=source.get("tool"))
 
@@ -307,6 +315,8 @@ def check_operation(operation):
     for key in ("title", "summary", "description"):
         if not getattr(operation, key).strip():
             raise DescriptorError(f"{where}: {key} is empty")
+    if not isinstance(operation.group_default, bool) or (operation.group_default and "." not in operation.name):
+        raise DescriptorError(f"{where}: group_default is true for one operation of a group, or absent")
     check_unique(where, operation)
     positions = [p.position for p in operation.positionals]
     if positions != list(range(len(positions))):
@@ -317,7 +327,7 @@ def check_operation(operation):
         raise DescriptorError(f"{where}: an example is missing")
     for example in operation.examples:
         expect_keys(f"{where}: example", example, {"command", "text"}, {"command", "text"})
-        if not example["command"].startswith(f"sshx {operation.words}"):
+        if not example["command"].startswith(tuple(f"sshx {words}" for words in operation.spellings)):
             raise DescriptorError(f"{where}: example {example['command']!r} is not of this operation")
         if len(example["command"]) > EXAMPLE_WIDTH:
             raise DescriptorError(f"{where}: example {example['command']!r} is longer than {EXAMPLE_WIDTH} columns")
@@ -330,6 +340,14 @@ def check_unique(where, operation):
         for name in names:
             if names.count(name) > 1 or name in reserved:
                 raise DescriptorError(f"{where}: {kind}{name} is taken")
+
+
+def check_group_defaults(operations):
+    """A group's word can stand for one operation only."""
+    groups = [operation.name.split(".")[0] for operation in operations if operation.group_default]
+    for group in groups:
+        if groups.count(group) > 1:
+            raise DescriptorError(f"{group}.*.json: two operations are the group's default")
 
 
 def check_prefixes(operations):

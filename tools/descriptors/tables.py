@@ -55,7 +55,7 @@ def operation_row(operation):
     texts = (operation.name, operation.title, operation.summary, operation.description, operation.document,
              operation.dry_run_document, operation.tool["name"] if operation.tool else "", tool.compact(operation))
     tables_of = ", ".join(f"{stem}{kind}" for kind in ("Properties", "Presentation", "Examples"))
-    return f"{{{', '.join(literal(t) for t in texts)}, {tables_of}}}"
+    return f"{{{', '.join(literal(t) for t in texts)}, {boolean(operation.group_default)}, {tables_of}}}"
 
 
 def property_row(stem, prop):

@@ -29,8 +29,8 @@ OUTPUT_KEYS = {
     "object": {"properties"},
 }
 NULL = {"type": "null"}
-# What every tool may answer with when the request became no document of its own.
-ERROR_DOCUMENT = "sshx.error.v1"
+# What every tool may answer with: when the request became no document of its own, and when the adapter itself failed.
+ERROR_DOCUMENTS = ("sshx.error.v1", "sshx.adapter.v1")
 
 
 def tools(operations, documents):
@@ -139,7 +139,7 @@ def check_output(place, operation, documents):
         raise DescriptorError(f"{place}: output has {len(output)} properties, more than {OUTPUT_LIMIT}")
     if "schema_version" not in output:
         raise DescriptorError(f"{place}: output has no schema_version, by which one tells the documents apart")
-    answers = [name for name in (operation.document, operation.dry_run_document, ERROR_DOCUMENT) if name]
+    answers = [name for name in (operation.document, operation.dry_run_document, *ERROR_DOCUMENTS) if name]
     for name in answers:
         if name not in documents:
             raise DescriptorError(f"{place}: there is no document {name}")

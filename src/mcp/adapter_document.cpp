@@ -1,0 +1,58 @@
+#include "mcp/adapter_document.h"
+
+#include "core/error_json.h"
+#include "core/redact.h"
+#include "core/utf8.h"
+
+namespace sshx::mcp {
+namespace {
+
+/// What a person needs of a child's last words.
+constexpr std::size_t kLastWords = 2048;
+
+bool has_run(const AdapterFacts& facts) {
+  return facts.end && (facts.end->signaled || facts.end->status != ChildProcess::kNotExecuted ||
+                       !facts.execution.is_null());
+}
+
+Json end_json(const std::optional<ChildEnd>& end) {
+  if (!end) return nullptr;
+  return {{"status", end->signaled ? Json(nullptr) : Json(end->status)},
+          {"signal", end->signaled ? Json(end->status) : Json(nullptr)}};
+}
+
+std::string last_words(std::string_view text) {
+  if (text.size() > kLastWords) text.remove_prefix(text.size() - kLastWords);
+  return printable(redact(text));
+}
+
+Error with_hint(Error error, const AdapterFacts& facts, bool ran) {
+  if (!error.hint.empty()) return error;
+  error.hint = !ran ? "nothing was started; the same call may be sent again"
+               : facts.run_id.is_null()
+                   ? "look up what happened with sshx_audit_query before sending it again"
+                   : "look up what happened with sshx_audit_query and this run_id before sending "
+                     "it again";
+  return error;
+}
+
+}  // namespace
+
+Json adapter_document(const Error& error, const AdapterFacts& facts) {
+  const bool ran = has_run(facts);
+  const auto explained = with_hint(error, facts, ran);
+  return {{"schema_version", "sshx.adapter.v1"},
+          {"success", false},
+          {"operation", facts.operation},
+          {"exit_code", -1},
+          {"executed", ran ? Json(nullptr) : Json(false)},
+          {"execution", facts.execution},
+          {"run_id", facts.run_id},
+          {"execution_id", facts.execution_id},
+          {"child", end_json(facts.end)},
+          {"stderr", last_words(facts.stderr_text)},
+          {"error", error_json(&explained, ran ? "verify_first" : kNothingRan)},
+          {"error_kind", to_string(error.kind)}};
+}
+
+}  // namespace sshx::mcp

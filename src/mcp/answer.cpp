@@ -1,0 +1,112 @@
+#include "mcp/answer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace sshx::mcp {
+namespace {
+
+constexpr std::string_view kEventVersion = "sshx.event.v1";
+
+Error adapter_error(std::string code, std::string message) {
+  return {ErrorKind::adapter, std::move(code), std::move(message), {}};
+}
+
+bool is_document(const Json& value) {
+  return value.is_object() && value.contains("schema_version") &&
+         value["schema_version"].is_string();
+}
+
+}  // namespace
+
+void AnswerReader::fail(std::string code, std::string message) {
+  fault_ = adapter_error(std::move(code), std::move(message));
+  text_ = {};
+}
+
+void AnswerReader::receive(std::string_view bytes) {
+  if (fault_) return;
+  received_ += bytes.size();
+  if (received_ > limits_.child_stdout_bytes) {
+    return fail("stdout_limit", fmt::format("the operation answered with more than {} bytes",
+                                            limits_.child_stdout_bytes));
+  }
+  text_ += bytes;
+  if (form_ == AnswerForm::events) take_lines();
+}
+
+void AnswerReader::take_lines() {
+  std::size_t begin = 0;
+  for (auto end = text_.find('\n'); end != std::string::npos && !fault_;
+       end = text_.find('\n', begin)) {
+    take_line(std::string_view(text_).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (fault_) return;
+  text_.erase(0, begin);
+  if (text_.size() > limits_.event_bytes) {
+    fail("event_limit", fmt::format("one event has more than {} bytes", limits_.event_bytes));
+  }
+}
+
+void AnswerReader::take_line(std::string_view line) {
+  if (line.size() > limits_.event_bytes) {
+    return fail("event_limit",
+                fmt::format("one event has more than {} bytes", limits_.event_bytes));
+  }
+  auto value = parse_json(line, "an event");
+  if (!value || !is_document(*value)) {
+    return fail("malformed", fmt::format("line {} of the answer is no event", events_ + 1));
+  }
+  if ((*value)["schema_version"] == kEventVersion) return take_event(std::move(*value));
+  // A request that was refused, or a preview: one document, and nothing else.
+  if (events_ > 0 || !document_.is_null()) {
+    return fail("malformed", "a document stands beside the events");
+  }
+  document_ = std::move(*value);
+}
+
+void AnswerReader::take_event(Json event) {
+  ++events_;
+  if (events_ > limits_.events) {
+    return fail("too_many_events", fmt::format("more than {} events came", limits_.events));
+  }
+  const auto name = event.value("event", Json());
+  if (event.value("seq", Json()) != events_ || run_finished_) {
+    return fail("malformed", fmt::format("event {} is out of order", events_));
+  }
+  if (event.contains("run_id")) run_id_ = event["run_id"];
+  if (event.contains("execution_id")) execution_id_ = event["execution_id"];
+  if (name == "run_started" && event.value("selected", Json()).is_number_unsigned()) {
+    selected_ = event["selected"].get<std::size_t>();
+  }
+  if (name == "target_finished") {
+    ++finished_;
+    document_ = event.value("result", Json());
+  }
+  run_finished_ = name == "run_finished";
+}
+
+Result<Json> AnswerReader::document() {
+  if (fault_) return *fault_;
+  if (received_ == 0) return adapter_error("no_document", "the operation ended without an answer");
+  if (form_ == AnswerForm::document) {
+    if (!text_.ends_with('\n')) {
+      return adapter_error("truncated", "the operation's answer breaks off");
+    }
+    auto value = parse_json(text_, "the answer");
+    if (!value || !is_document(*value)) {
+      return adapter_error("malformed", "the operation's answer is no document");
+    }
+    return value;
+  }
+  const bool is_whole = text_.empty() && (events_ == 0 || run_finished_);
+  if (!is_whole) return adapter_error("truncated", "the stream of events breaks off");
+  if (!is_document(document_) || finished_ > 1) {
+    return adapter_error("malformed", "the events hold no single result");
+  }
+  return document_;
+}
+
+}  // namespace sshx::mcp
