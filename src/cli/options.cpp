@@ -168,8 +168,20 @@ Status place_presentation(const Operation& operation, const ParsedOptions& parse
   presentation.die_with_parent = values.value("die_with_parent", false);
   presentation.audit = values.value("audit", presentation.audit);
   presentation.audit_db = values.value("audit_db", std::string());
+  if (values.value("surface", std::string()) == "mcp") presentation.surface = Surface::mcp;
   if (values.contains(kSourceFlag)) invocation.request_source = values[std::string(kSourceFlag)];
   return {};
+}
+
+/// What an agent asks for leaves evidence, and in the store that its operator reads.
+Status refuse_relaxed_evidence(const Presentation& presentation) {
+  if (presentation.surface == Surface::cli) return {};
+  const bool off = presentation.audit == "off";
+  if (!off && presentation.audit_db.empty()) return {};
+  return config_error(
+      "usage",
+      fmt::format("{} is not available with --surface mcp", off ? "--audit off" : "--audit-db"),
+      "what an agent does is kept in the default evidence: leave it out");
 }
 
 Status refuse_two_sources(const Invocation& invocation) {
@@ -204,6 +216,7 @@ Result<Invocation> operation_invocation(Words& words) {
   SSHX_CHECK(place_options(operation, parsed, invocation.request));
   SSHX_CHECK(place_command(operation, words.command, invocation.request));
   SSHX_CHECK(place_presentation(operation, parsed, invocation));
+  SSHX_CHECK(refuse_relaxed_evidence(invocation.presentation));
   SSHX_CHECK(refuse_two_sources(invocation));
   return invocation;
 }
@@ -247,8 +260,8 @@ Result<Invocation> complete_request(Invocation invocation) {
     SSHX_TRY(const std::string text, request_text(source));
     SSHX_TRY(invocation.request, parse_json(text, "the request in " + name_of_source(source)));
   }
-  SSHX_TRY(invocation.request,
-           check_request(*invocation.operation, invocation.request, Surface::cli));
+  SSHX_TRY(invocation.request, check_request(*invocation.operation, invocation.request,
+                                             invocation.presentation.surface));
   if (invocation.request_source == "-" && invocation.request.value("stdin_inherit", false)) {
     return config_error("request_conflict", "stdin_inherit: stdin has already given the request",
                         "read the request from a file: --request FILE");

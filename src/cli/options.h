@@ -20,6 +20,7 @@ struct Presentation {
   bool die_with_parent = false;       ///< The end of the calling process cancels.
   std::string audit = "best-effort";  ///< best-effort, required or off.
   std::string audit_db;               ///< Empty: the default store.
+  Surface surface = Surface::cli;     ///< For whom the request is checked.
 };
 
 enum class Action : std::uint8_t { run_operation, help, version };
@@ -42,14 +43,15 @@ struct Invocation {
 /// Reads the arguments after the program's name. Options stand before or after other words, up to
 /// `--`; the words after `--` become `command`. `--flag VALUE` and `--flag=VALUE` are the same; a
 /// value that begins with a dash needs the second form. A list's flag repeats or, where the
-/// descriptor allows, takes commas. Pure: no I/O. Returns: config (`usage`, `unknown_option`,
+/// descriptor allows, takes commas. With `--surface mcp` no option may relax the evidence. Pure: no
+/// I/O. Returns: config (`usage`, `unknown_option`,
 /// `unknown_command`, `request_conflict`, `type`, `duration`, `size`), with the nearest name as the
 /// hint.
 [[nodiscard]] Result<Invocation> parse_invocation(std::span<const std::string> arguments);
 
-/// The invocation with its request read from --request where that is given, checked, and defaults
-/// filled in. Waits for the file or for the end of stdin. Returns: what check_request returns;
-/// config (`json`, `request_conflict`), local_io.
+/// The invocation with its request read from --request where that is given, checked for its
+/// surface, and defaults filled in. Waits for the file or for the end of stdin. Returns: what
+/// check_request returns; config (`json`, `request_conflict`), local_io.
 [[nodiscard]] Result<Invocation> complete_request(Invocation invocation);
 
 /// Whether the answer must be JSON even when the arguments cannot be parsed: `--json` or `--jsonl`

@@ -39,18 +39,31 @@ Error unknown_schema(const std::string& name) {
                            : "sshx schema list shows them");
 }
 
-Status show(const std::string& name, Terminal& terminal) {
+/// Of a request that agents cannot make there is no other form.
+Error not_for_agents(const std::string& name) {
+  return config_error(
+      "unknown_schema",
+      fmt::format("agents cannot ask for {}, so it has no schema on the surface mcp",
+                  printable(name)),
+      fmt::format("leave --surface out: sshx schema show {}", printable(name)));
+}
+
+Status show(const Json& request, Terminal& terminal) {
   const auto all = published_schemas();
+  const auto name = request.at("name").get<std::string>();
   const auto found = std::ranges::find(all, name, &PublishedSchema::name);
   if (found == all.end()) return unknown_schema(name);
-  return terminal.out(found->text);
+  // A document is the same wherever it is read.
+  if (request.at("surface") == "cli" || found->kind != "request") return terminal.out(found->text);
+  if (found->mcp_text.empty()) return not_for_agents(name);
+  return terminal.out(found->mcp_text);
 }
 
 }  // namespace
 
 Result<int> run_schema_command(const Invocation& invocation, Terminal& terminal) {
   if (invocation.operation->name == "schema.show") {
-    SSHX_CHECK(show(invocation.request.at("name"), terminal));
+    SSHX_CHECK(show(invocation.request, terminal));
   } else {
     SSHX_CHECK(terminal.out(invocation.presentation.json ? dump_json(list_document()) + "\n"
                                                          : list_table()));

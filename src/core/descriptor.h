@@ -43,6 +43,8 @@ struct Property {
   std::optional<long long> max_items;
   std::string_view pattern;                   ///< ECMAScript pattern; empty for none.
   std::span<const std::string_view> choices;  ///< enum
+  std::string_view mcp_default_json;          ///< Instead of default_json for agents; or empty.
+  std::optional<double> mcp_maximum;          ///< Instead of maximum for agents.
 };
 
 struct Example {
@@ -72,6 +74,8 @@ struct PublishedSchema {
   std::string_view kind;  ///< "request", "document" or "tool".
   std::string_view title;
   std::string_view text;  ///< JSON.
+  /// Of a request that agents can make, as they can make it; else empty.
+  std::string_view mcp_text;
 };
 
 /// All operations, sorted by name.

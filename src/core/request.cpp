@@ -160,7 +160,7 @@ Result<Json> checked_list(const Property& property, const Json& value) {
   return value;
 }
 
-bool on_surface(const Property& property, Surface surface) noexcept {
+bool exists_on(const Property& property, Surface surface) noexcept {
   return surface == Surface::cli || !property.cli_only;
 }
 
@@ -170,7 +170,7 @@ std::optional<std::string> suggestion(const Operation& operation, std::string_vi
                                       Surface surface) {
   std::vector<std::string> names;
   for (const auto& property : operation.properties) {
-    if (!on_surface(property, surface)) continue;
+    if (!exists_on(property, surface)) continue;
     std::string flag(property.flag);
     std::ranges::replace(flag, '-', '_');
     if (!flag.empty() && (flag == name || property.flag == name)) return std::string(property.name);
@@ -184,13 +184,14 @@ Error unknown_property(const Operation& operation, std::string_view name, Surfac
   return config_error("unknown_property",
                       fmt::format("{} has no property {}", operation.name, shown(name)),
                       near ? fmt::format("did you mean {}?", *near)
-                           : fmt::format("see: sshx schema show {}", operation.name));
+                           : fmt::format("see: sshx schema show {}{}", operation.name,
+                                         surface == Surface::mcp ? " --surface mcp" : ""));
 }
 
 Status check_names(const Operation& operation, const Json& request, Surface surface) {
   for (const auto& entry : request.items()) {
     const auto* property = find_property(operation, entry.key());
-    if (property == nullptr || !on_surface(*property, surface)) {
+    if (property == nullptr || !exists_on(*property, surface)) {
       return unknown_property(operation, entry.key(), surface);
     }
   }
@@ -206,13 +207,14 @@ Result<Json> check_request(const Operation& operation, const Json& request, Surf
   }
   SSHX_CHECK(check_names(operation, request, surface));
   Json checked = Json::object();
-  for (const auto& property : operation.properties) {
+  for (const auto& declared : operation.properties) {
+    const auto property = on_surface(declared, surface);
     const std::string name(property.name);
     if (const auto found = request.find(name); found != request.end()) {
       SSHX_TRY(checked[name], check_property(property, *found));
     } else if (property.required) {
       return refused(property, "required", "is required");
-    } else if (!property.default_json.empty()) {
+    } else if (!property.default_json.empty() && exists_on(property, surface)) {
       SSHX_TRY(checked[name], parse_json(property.default_json, "a default"));
     }
   }
@@ -228,6 +230,13 @@ Result<Json> check_property(const Property& property, const Json& value) {
   case PropertyType::string_list: return checked_list(property, value);
   }
   return wrong_type(property, value);
+}
+
+Property on_surface(Property property, Surface surface) noexcept {
+  if (surface == Surface::cli) return property;
+  if (!property.mcp_default_json.empty()) property.default_json = property.mcp_default_json;
+  if (property.mcp_maximum) property.maximum = property.mcp_maximum;
+  return property;
 }
 
 std::string property_label(const Property& property) {

@@ -20,7 +20,9 @@ DESCRIPTOR_KEYS = {
     "group_default", "tool"}
 REQUIRED_KEYS = DESCRIPTOR_KEYS - {"dry_run_document", "tool", "group_default"}
 REQUEST_KEYS = {"x-include", "required", "properties"}
-COMMON_KEYS = {"type", "description", "default", "x-group", "x-cli", "x-surface"}
+COMMON_KEYS = {"type", "description", "default", "x-group", "x-cli", "x-surface", "x-mcp"}
+MCP_KEYS = {"default", "maximum"}
+GROUP_KEYS = {"title", "presentation", "properties"}
 TYPE_KEYS = {
     "string": {"minLength", "maxLength", "pattern", "enum"},
     "integer": {"minimum", "maximum"},
@@ -58,6 +60,7 @@ class Property:
     commas: bool = False
     complete: str = ""
     cli_only: bool = False
+    mcp: dict = field(default_factory=dict)
 
     @property
     def type(self):
@@ -105,6 +108,11 @@ class Operation:
         return [p for p in self.properties + self.presentation if p.flag]
 
     @property
+    def on_mcp(self):
+        """Whether agents can ask for it: only then can it be told which surface it is on."""
+        return any(p.name == "surface" for p in self.presentation)
+
+    @property
     def positionals(self):
         return sorted((p for p in self.properties if p.placement == "positional"), key=lambda p: p.position)
 
@@ -131,6 +139,8 @@ def parse_json(path):
 def load(folder):
     """All operations of a folder, sorted by name, checked."""
     shared = parse_json(folder / "_shared.json")
+    for name, group in shared.items():
+        expect_keys(f"_shared.json: {name}", group, GROUP_KEYS, {"title", "properties"})
     files = sorted(p for p in folder.glob("*.json") if not p.name.startswith("_"))
     operations = [read_operation(path, parse_json(path), shared) for path in files]
     for operation in operations:
@@ -164,14 +174,25 @@ def read_operation(path, source, shared):
 
 
 def read_presentation(where, names, shared):
-    group = shared["presentation"]
+    """The options that are not part of the request: single ones, and whole groups that may be used so."""
+    result = []
     for name in names:
-        if name not in group["properties"]:
-            raise DescriptorError(f"{where}: presentation {name!r} is not in _shared.json")
-    result = [read_property(where, name, group["properties"][name], group["title"], False) for name in names]
+        for option, schema, title in presentation_entries(where, name, shared):
+            result.append(read_property(where, option, schema, title, False))
     for prop in result:
         prop.cli_only = True
     return result
+
+
+def presentation_entries(where, name, shared):
+    """(name, schema, group) of what one entry of `presentation` stands for."""
+    single = shared["presentation"]
+    if name in single["properties"]:
+        return [(name, single["properties"][name], single["title"])]
+    group = shared.get(name, {})
+    if not group.get("presentation"):
+        raise DescriptorError(f"{where}: presentation {name!r} is not in _shared.json, or not a group of such options")
+    return [(option, schema, group["title"]) for option, schema in group["properties"].items()]
 
 
 def expand(where, request, shared):
@@ -202,7 +223,7 @@ def read_property(where, name, schema, group, required):
     prop = Property(
         name=name, schema=schema, group=group, required=required, short=cli.get("short", ""), value=cli.get("value", ""),
         commas=cli.get("commas", kind == "array"), complete=cli.get("complete", ""),
-        cli_only=schema.get("x-surface") == ["cli"])
+        cli_only=schema.get("x-surface") == ["cli"], mcp=schema.get("x-mcp", {}))
     place_property(prop, cli)
     if not prop.complete and prop.value in ("FILE", "SOCKET"):
         prop.complete = "file"
@@ -254,6 +275,7 @@ def check_schema(where, schema):
         raise DescriptorError(f"{where}: x-surface is [\"cli\"] or absent")
     check_pattern(where, schema["items"] if kind == "array" else schema)
     check_default(where, schema)
+    check_mcp(where, schema)
 
 
 def check_pattern(where, schema):
@@ -274,6 +296,29 @@ def check_default(where, schema):
         fits = default in schema["enum"]
     if not fits:
         raise DescriptorError(f"{where}: default {default!r} does not keep the property's own rules")
+
+
+def check_mcp(where, schema):
+    """What other numbers hold for agents: within the property's own, and of no property that they cannot give."""
+    if "x-mcp" not in schema:
+        return
+    if "x-surface" in schema:
+        raise DescriptorError(f"{where}: x-mcp is of no use where x-surface keeps the property from agents")
+    changes = schema["x-mcp"]
+    expect_keys(f"{where}: x-mcp", changes, MCP_KEYS, set())
+    if not changes:
+        raise DescriptorError(f"{where}: x-mcp changes nothing")
+    if "maximum" in changes:
+        check_mcp_maximum(where, schema)
+    check_default(f"{where}: x-mcp", {**schema, **changes})
+
+
+def check_mcp_maximum(where, schema):
+    maximum, kind = schema["x-mcp"]["maximum"], schema["type"]
+    numeric = {"integer": int, "number": (int, float)}.get(kind, ())
+    fits = isinstance(maximum, numeric) and not isinstance(maximum, bool)
+    if not fits or not schema.get("minimum", maximum) <= maximum <= schema.get("maximum", maximum):
+        raise DescriptorError(f"{where}: x-mcp: maximum {maximum!r} does not keep the property's own rules")
 
 
 def check_property(where, prop, cli):

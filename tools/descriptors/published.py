@@ -14,17 +14,27 @@ class Schema:
     kind: str
     title: str
     text: str
+    mcp_text: str = ""
 
 
 def request_schema(operation):
     """A root object with typed, described properties and nothing else: what every agent can read."""
+    return root(operation, "request", {p.name: plain(p.schema) for p in operation.properties})
+
+
+def mcp_request_schema(operation):
+    """The same without what agents cannot give, and with the numbers that hold for them."""
+    return root(operation, "request.mcp", {p.name: mcp_plain(p) for p in operation.properties if not p.cli_only})
+
+
+def root(operation, kind, properties):
     schema = {
         "$schema": DIALECT,
-        "$id": f"urn:sshx:schema:{operation.name}.request",
+        "$id": f"urn:sshx:schema:{operation.name}.{kind}",
         "title": operation.title,
         "description": f"{operation.summary}. {operation.description}",
         "type": "object",
-        "properties": {p.name: plain(p.schema) for p in operation.properties},
+        "properties": properties,
     }
     required = [p.name for p in operation.properties if p.required]
     if required:
@@ -48,9 +58,14 @@ def plain(schema):
     return {key: value for key, value in schema.items() if not key.startswith("x-")}
 
 
+def mcp_plain(prop):
+    return plain({**prop.schema, **prop.mcp})
+
+
 def requests(operations):
     return [
-        Schema(operation.name, "request", f"Request of {operation.words}", to_text(request_schema(operation)))
+        Schema(operation.name, "request", f"Request of {operation.words}", to_text(request_schema(operation)),
+               to_text(mcp_request_schema(operation)) if operation.on_mcp else "")
         for operation in operations]
 
 

@@ -81,12 +81,15 @@ def property_row(stem, prop):
         "max_items": optional(prop.schema.get("maxItems"), int),
         "pattern": literal(limits.get("pattern", "")),
         "choices": choices_name(stem, prop) if prop.choices else "{}",
+        "mcp_default_json": literal(json.dumps(prop.mcp["default"]) if "default" in prop.mcp else ""),
+        "mcp_maximum": optional(prop.mcp.get("maximum"), float),
     }
     return "{" + ", ".join(f".{key} = {value}" for key, value in fields.items()) + "}"
 
 
 def schema_row(schema):
-    return "{" + ", ".join(literal(t) for t in (schema.name, schema.kind, schema.title, schema.text)) + "}"
+    texts = (schema.name, schema.kind, schema.title, schema.text, schema.mcp_text)
+    return "{" + ", ".join(literal(t) for t in texts) + "}"
 
 
 def symbol(operation):

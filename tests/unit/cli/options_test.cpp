@@ -248,6 +248,33 @@ TEST(ParseInvocation, RepeatsNoSecretOfAForgottenDashDash) {
   }
 }
 
+// What an agent asks for may not be hidden from the evidence (design §9).
+TEST(Surface, OfAgentsKeepsTheEvidence) {
+  EXPECT_EQ(parse({"run", "-t", "a", "--", "id"})->presentation.surface, Surface::cli);
+  const Arguments words{"run", "--surface", "mcp", "-t", "a"};
+  EXPECT_EQ(parse(words)->presentation.surface, Surface::mcp);
+  const std::vector<Arguments> refused{{"--audit", "off"}, {"--audit=off"}, {"--audit-db", "f"}};
+  for (const auto& options : refused) {
+    auto arguments = words;
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    EXPECT_EQ(error_of(arguments).code, "usage") << options.front();
+  }
+  EXPECT_TRUE(parse({"run", "--surface", "mcp", "--audit", "required", "-t", "a"}));
+  EXPECT_EQ(error_of({"run", "--surface", "mcp", "--surface", "cli", "--", "id"}).code, "usage");
+}
+
+TEST(Surface, OfAgentsHasItsOwnPropertiesAndNumbers) {
+  const auto request = request_of({"run", "--surface", "mcp", "-t", "a", "--", "id"});
+  EXPECT_EQ(request["timeout_seconds"], 45);
+  EXPECT_EQ(request["max_output_bytes"], 24576);
+  EXPECT_EQ(request["max_payload_bytes"], 4194304);
+  EXPECT_FALSE(request.contains("pty"));
+  EXPECT_EQ(error_of({"run", "--surface", "mcp", "--pty", "-t", "a", "--", "id"}).code,
+            "unknown_property");
+  EXPECT_EQ(request_of({"audit", "query", "--surface=mcp"})["limit"], 20);
+  EXPECT_EQ(error_of({"audit", "query", "--surface=mcp", "--limit", "501"}).code, "range");
+}
+
 TEST(WantsJson, LooksBeforeTheDashesOnly) {
   EXPECT_TRUE(wants_json(Arguments{"frob", "--json"}));
   EXPECT_TRUE(wants_json(Arguments{"run", "--jsonl", "--", "ls"}));

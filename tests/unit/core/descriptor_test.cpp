@@ -34,10 +34,13 @@ TEST(Operations, HaveDefaultsThatTheirOwnChecksAccept) {
   for (const auto& operation : operations()) {
     for (const auto properties : {operation.properties, operation.presentation}) {
       for (const auto& property : properties) {
-        if (property.default_json.empty()) continue;
-        const auto value = parse_json(property.default_json, "default");
-        ASSERT_TRUE(value) << operation.name << " " << property.name;
-        EXPECT_TRUE(check_property(property, *value)) << operation.name << " " << property.name;
+        for (const auto surface : {Surface::cli, Surface::mcp}) {
+          const auto held = on_surface(property, surface);
+          if (held.default_json.empty()) continue;
+          const auto value = parse_json(held.default_json, "default");
+          ASSERT_TRUE(value) << operation.name << " " << property.name;
+          EXPECT_TRUE(check_property(held, *value)) << operation.name << " " << property.name;
+        }
       }
     }
   }
@@ -96,6 +99,35 @@ TEST(Tools, AreOneLineAndPublishedUnderTheirName) {
     EXPECT_EQ(found->kind, "tool");
     EXPECT_EQ(*parse_json(found->text, "text"), *parse_json(operation.tool_json, "line"));
   }
+}
+
+// What is published for agents is what check_request holds them to.
+TEST(PublishedSchemas, TellAgentsWhatTheyAreHeldTo) {
+  int published = 0;
+  for (const auto& schema : published_schemas()) {
+    if (schema.mcp_text.empty()) continue;
+    const auto& operation = *find_operation(schema.name);
+    const auto text = *parse_json(schema.mcp_text, schema.name);
+    std::size_t properties = 0;
+    for (const auto& declared : operation.properties) {
+      const auto& shown = text["properties"];
+      EXPECT_EQ(shown.contains(declared.name), !declared.cli_only) << declared.name;
+      if (declared.cli_only) continue;
+      const auto held = on_surface(declared, Surface::mcp);
+      const auto& property = shown[std::string(declared.name)];
+      EXPECT_EQ(property.contains("default") ? dump_json(property["default"]) : "",
+                held.default_json)
+          << declared.name;
+      EXPECT_EQ(property.contains("maximum") ? std::optional(property["maximum"].get<double>())
+                                             : std::nullopt,
+                held.maximum)
+          << declared.name;
+      ++properties;
+    }
+    EXPECT_EQ(text["properties"].size(), properties);
+    ++published;
+  }
+  EXPECT_EQ(published, 3);
 }
 
 // Portable for every agent (design §2): one closed object of plain typed properties.

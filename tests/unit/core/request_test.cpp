@@ -40,10 +40,12 @@ class CheckRequest : public testing::Test {
     Property count = property("count", PropertyType::integer);
     count.minimum = 1;
     count.maximum = 10;
+    count.mcp_maximum = 5;
     Property wait = property("wait_seconds", PropertyType::number);
     wait.flag = "wait";
     wait.minimum = 0.5;
     wait.default_json = "60";
+    wait.mcp_default_json = "45";
     Property tags = property("tags", PropertyType::string_list);
     tags.flag = "tag";
     tags.pattern = "^[^=]+=.+$";
@@ -102,6 +104,26 @@ TEST_F(CheckRequest, KeepsCommandLinePropertiesFromAgents) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "unknown_property");
   EXPECT_EQ(refused.error().hint.find("local"), std::string::npos);
+}
+
+TEST_F(CheckRequest, HoldsAgentsToTheirOwnNumbers) {
+  const auto checked = check(R"({"word":"abc"})", Surface::mcp);
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(dump_json(*checked), R"({"word":"abc","colour":"red","wait_seconds":45})");
+  EXPECT_EQ((*check(R"({"word":"abc","wait_seconds":60})", Surface::mcp))["wait_seconds"], 60);
+  EXPECT_TRUE(check(R"({"word":"abc","count":5})", Surface::mcp));
+  const auto beyond = check(R"({"word":"abc","count":6})", Surface::mcp);
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(beyond.error().message, HasSubstr("count (--count) must be from 1 to 5, not 6"));
+  EXPECT_TRUE(check(R"({"word":"abc","count":6})"));
+}
+
+TEST_F(CheckRequest, LeavesACheckedRequestOfAnAgentAsItIs) {
+  const auto checked = check(R"({"word":"abc"})", Surface::mcp);
+  ASSERT_TRUE(checked);
+  const auto again = check_request(operation_, *checked, Surface::mcp);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(dump_json(*again), dump_json(*checked));
 }
 
 TEST_F(CheckRequest, LeavesNulToPayloads) {

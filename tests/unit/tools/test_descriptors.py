@@ -98,6 +98,15 @@ class RefusalTest(Workshop):
             ({"default": 5000}, "default 5000 does not keep"),
             ({"default": "60"}, "default '60' does not keep"),
             ({"x-surface": ["mcp"]}, "x-surface"),
+            ({"x-surface": ["cli"], "x-mcp": {"default": 5}}, "x-mcp is of no use"),
+            ({"x-mcp": {}}, "x-mcp changes nothing"),
+            ({"x-mcp": {"minimum": 5}}, "'minimum' is not a key"),
+            ({"x-mcp": {"default": "5"}}, "x-mcp: default '5' does not keep"),
+            ({"x-mcp": {"default": 5000}}, "x-mcp: default 5000 does not keep"),
+            ({"x-mcp": {"default": 45, "maximum": 30}}, "x-mcp: default 45 does not keep"),
+            ({"x-mcp": {"maximum": 30}}, "x-mcp: default 60 does not keep"),
+            ({"x-mcp": {"maximum": 5000}}, "x-mcp: maximum 5000 does not keep"),
+            ({"x-mcp": {"maximum": True}}, "x-mcp: maximum True does not keep"),
             ({"x-cli": {"value": "SECONDS"}}, "called TIME"),
             ({"x-cli": {"value": "TIME", "flag": "Wait_For"}}, "kebab-case"),
             ({"x-cli": {"value": "TIME", "short": "wt"}}, "one letter"),
@@ -164,6 +173,21 @@ class RefusalTest(Workshop):
         self.shared["where"]["properties"]["name"]["x-cli"]["positional"] = 1
         self.assert_refused("without a gap")
 
+    def test_an_x_mcp_of_a_text_has_no_maximum(self):
+        self.spoil("body", **{"x-mcp": {"maximum": 3}})
+        self.assert_refused("x-mcp: maximum 3 does not keep")
+
+    def test_a_shared_group_has_its_keys(self):
+        self.shared["where"]["presentaton"] = True
+        self.assert_refused("_shared.json: where: 'presentaton' is not a key")
+
+    def test_a_group_cannot_be_request_and_presentation_at_once(self):
+        self.shared["fence"] = {"title": "Fence", "presentation": True, "properties": {
+            "closed": {"type": "boolean", "default": False, "description": "Closed."}}}
+        self.descriptor["presentation"] = ["json", "fence"]
+        self.descriptor["request"]["x-include"] = ["where", "fence"]
+        self.assert_refused("--closed is taken")
+
     def test_own_properties_have_a_group(self):
         del self.properties["body"]["x-group"]
         self.assert_refused("x-group is missing")
@@ -177,6 +201,8 @@ class RefusalTest(Workshop):
             ({"examples": [{"command": "sshx other", "text": "x"}]}, "is not of this operation"),
             ({"examples": [{"command": "sshx thing do " + "x" * 70, "text": "x"}]}, "longer than 78 columns"),
             ({"presentation": ["jsno"]}, "'jsno' is not in _shared.json"),
+            ({"presentation": ["json", "where"]}, "'where' is not in _shared.json, or not a group of such options"),
+            ({"presentation": ["json", "presentation"]}, "'presentation' is not in _shared.json"),
         ]
         for changes, expected in cases:
             with self.subTest(expected):
@@ -217,6 +243,31 @@ class OutputTest(Workshop):
         self.assertIs(schema["additionalProperties"], False)
         self.assertNotIn("x-", json.dumps(schema))
         self.assertEqual(schema["properties"]["wait_seconds"]["default"], 60)
+
+    def test_the_schema_for_agents_has_their_numbers(self):
+        self.properties["wait_seconds"]["x-mcp"] = {"default": 45, "maximum": 50}
+        self.properties["body"]["x-surface"] = ["cli"]
+        schema = published.mcp_request_schema(self.operation())
+        self.assertEqual(list(schema["properties"]), ["name", "wait_seconds", "colours", "script"])
+        wait = schema["properties"]["wait_seconds"]
+        self.assertEqual((wait["minimum"], wait["default"], wait["maximum"]), (0.5, 45, 50))
+        self.assertNotIn("x-", json.dumps(schema))
+        self.assertEqual(published.request_schema(self.operation())["properties"]["wait_seconds"]["default"], 60)
+
+    def test_agents_reach_operations_that_know_surfaces(self):
+        self.assertEqual([schema.mcp_text for schema in published.requests(self.load())], [""])
+        self.shared["presentation"]["properties"]["surface"] = {
+            "type": "string", "description": "For whom.", "x-cli": {"value": "SURFACE"}}
+        self.descriptor["presentation"] = ["json", "surface"]
+        (schema,) = published.requests(self.load())
+        self.assertEqual(json.loads(schema.mcp_text), published.mcp_request_schema(self.operation()))
+
+    def test_a_group_of_presentation_options(self):
+        self.shared["fence"] = {"title": "Fence", "presentation": True, "properties": {
+            "closed": {"type": "boolean", "default": False, "description": "Closed."}}}
+        self.descriptor["presentation"] = ["json", "fence"]
+        self.assertEqual([(p.name, p.group) for p in self.operation().presentation], [("json", "Output"), ("closed", "Fence")])
+        self.assertNotIn("closed", published.request_schema(self.operation())["properties"])
 
     def test_literals_survive_the_compiler(self):
         for text in ('plain', 'quote " and \\ slash', "line\nbreak", "umlaut ü €", "digit after \x011", "?" + "?/", "x" * 40_000):
@@ -304,7 +355,8 @@ class RepositoryTest(unittest.TestCase):
 
     def test_the_published_schemas_are_valid_schemas(self):
         for operation in model.load(ROOT / "schemas" / "operations"):
-            jsonschema.Draft202012Validator.check_schema(published.request_schema(operation))
+            for schema in (published.request_schema(operation), published.mcp_request_schema(operation)):
+                jsonschema.Draft202012Validator.check_schema(schema)
 
 
 if __name__ == "__main__":
