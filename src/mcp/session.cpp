@@ -208,7 +208,9 @@ void Session::start_call(const Request& request, const Revision& revision,
   if (name == request.params.end() || !name->is_string()) {
     return refuse("params needs name, a string");
   }
-  const auto arguments = request.params.value("arguments", Json::object());
+  auto arguments = request.params.value("arguments", Json::object());
+  // Some clients write null for none.
+  if (arguments.is_null()) arguments = Json::object();
   if (!arguments.is_object()) return refuse("arguments must be an object");
   const auto* operation = settings_.tools.find(name->get_ref<const std::string&>());
   if (operation == nullptr) return refuse(fmt::format("there is no tool {}", dump_json(*name)));

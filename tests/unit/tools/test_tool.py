@@ -61,6 +61,10 @@ DOCUMENTS = {
         "required": ["schema_version"],
         "properties": {"schema_version": {"const": "sshx.error.v1"}, "error": {"type": "object", "properties": {}}},
     },
+    "sshx.adapter.v1": {
+        "required": ["schema_version"],
+        "properties": {"schema_version": {"const": "sshx.adapter.v1"}},
+    },
 }
 
 
@@ -295,7 +299,7 @@ class RepositoryTest(unittest.TestCase):
     def test_every_document_of_a_tool_is_one_that_its_output_schema_takes(self):
         for value in self.tools.values():
             versions = value["outputSchema"]["properties"]["schema_version"]["enum"]
-            self.assertIn("sshx.error.v1", versions)
+            self.assertLessEqual({"sshx.error.v1", "sshx.adapter.v1"}, set(versions))
             self.assertLessEqual(set(versions), set(self.documents))
 
 
