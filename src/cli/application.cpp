@@ -77,6 +77,10 @@ Status check_text(std::span<const std::string> arguments) {
 
 Result<int> run(std::span<const std::string> arguments) {
   SSHX_CHECK(prepare_standard_streams());
+  // Whoever parses the answer gets nothing else, whatever a library prints.
+  if (wants_json(arguments)) {
+    SSHX_CHECK(claim_standard_output());
+  }
   SSHX_CHECK(check_text(arguments));
   SSHX_TRY(const auto invocation, parse_invocation(arguments));
   Terminal terminal(invocation.presentation.quiet ? Notes::hidden : Notes::shown);

@@ -14,10 +14,10 @@ constexpr std::string_view kForClients =
     "Ctrl-D ends it";
 
 Result<int> serve(const Json& request, const Terminal& terminal) {
-  SSHX_TRY(const int client, mcp::claim_standard_output());
+  SSHX_CHECK(claim_standard_output());
   SSHX_TRY(auto settings, mcp::server_settings(request));
   if (::isatty(STDIN_FILENO) == 1) terminal.note(kForClients);
-  settings.output_descriptor = client;
+  settings.output_descriptor = Terminal::output_descriptor();
   SSHX_CHECK(mcp::serve(settings));
   return 0;
 }

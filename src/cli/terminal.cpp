@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::size_t kLongestAnswer = 1024;
 
+/// Where answers go. As stdout itself, there is one for the whole process.
+int answer_descriptor = STDOUT_FILENO;
+
 void to_stderr(std::string_view line) {
   static_cast<void>(write_all(STDERR_FILENO, fmt::format("sshx: {}\n", line), "standard error"));
 }
@@ -34,8 +37,19 @@ Status prepare_standard_streams() {
   return {};
 }
 
+Status claim_standard_output() {
+  const int claimed = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (claimed < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+    return io_error("keep", "standard output", errno);
+  }
+  answer_descriptor = claimed;
+  return {};
+}
+
+int Terminal::output_descriptor() noexcept { return answer_descriptor; }
+
 Status Terminal::out(std::string_view text) {
-  auto written = write_all(STDOUT_FILENO, text, "standard output");
+  auto written = write_all(answer_descriptor, text, "standard output");
   if (!written && errno == EPIPE) written.error().code = "broken_pipe";
   return written;
 }

@@ -16,6 +16,12 @@ enum class Notes : std::uint8_t { shown, hidden };
 /// one that is closed; then no file may be opened.
 [[nodiscard]] Status prepare_standard_streams();
 
+/// Keeps stdout for answers alone: moves it to a descriptor of its own, which Terminal::out writes
+/// to from then on, and points descriptor 1 to stderr, so that what a library prints, at any time,
+/// ends there. To be called once, before anything is written.
+/// Returns: local_io.
+[[nodiscard]] Status claim_standard_output();
+
 /// The three standard streams as commands use them: answers to stdout, people's words to stderr.
 /// Unbuffered: what was written is out. What comes from a host or a file goes through printable()
 /// before it is given to `out` in a table.
@@ -26,6 +32,8 @@ class Terminal {
   /// Writes to stdout as it stands. Waits for the reader.
   /// Returns: local_io (`broken_pipe` when the reader went away, `no_space`, `io`).
   [[nodiscard]] static Status out(std::string_view text);
+  /// The descriptor that `out` writes to.
+  [[nodiscard]] static int output_descriptor() noexcept;
 
   /// "sshx: MESSAGE" on stderr, with --quiet nothing. Faults of stderr are not reported: there is
   /// nowhere left to.

@@ -1,6 +1,5 @@
 #include "mcp/server.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -93,14 +92,6 @@ Result<ServerSettings> server_settings(const Json& request) {
   SSHX_TRY(settings.tools, Tools::choose(names_in(request, "tools"), required));
   settings.instructions = instructions_for(request);
   return settings;
-}
-
-Result<int> claim_standard_output() {
-  const int client = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (client < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-    return io_error("keep", "standard output", errno);
-  }
-  return client;
 }
 
 Status serve(const ServerSettings& settings) {

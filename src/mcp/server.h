@@ -13,11 +13,6 @@ namespace sshx::mcp {
 /// found.
 [[nodiscard]] Result<ServerSettings> server_settings(const Json& request);
 
-/// Takes stdout away from everything but the protocol: gives back a descriptor of the client, and
-/// points descriptor 1 to stderr, so that what a library prints ends there. To be called once,
-/// before anything else is done. Returns: local_io.
-[[nodiscard]] Result<int> claim_standard_output();
-
 /// Serves MCP on the settings' descriptors until the client goes, SIGINT, SIGTERM or SIGHUP comes,
 /// or the client's process ends. Opens no connection and writes no file; every tool call is a child
 /// of this process, and none is left behind. Returns: adapter (`stalled`), local_io.

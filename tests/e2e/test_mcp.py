@@ -222,42 +222,6 @@ class CancelTest(McpCase):
 
 
 class StreamTest(McpCase):
-    # B140: what a library prints, at any time, is not for the client.
-    def test_a_noisy_library_stays_off_the_protocol_stream(self):
-        library = self._noisy_library()
-        client = self.client(environment={"LD_PRELOAD": f"{self._sanitizer()}{library}", "LD_DEBUG": "statistics"})
-        self.assertEqual(client.tool("sshx_run", targets=["target"], command="echo out")[0]["stdout"], "out\n")
-        done = client.close()
-        self.assertEqual(done.code, 0)
-        self.assertIn(b"noise of a library", done.err)
-        self.assertTrue(client.messages())
-        self.assertTrue(done.out.endswith(b"\n"))
-
-    def _noisy_library(self):
-        """A library that prints on stdout when something is opened, when a thread starts and at the end."""
-        folder = self.lab.new_directory("l")
-        source, library = os.path.join(folder, "noise.c"), os.path.join(folder, "noise.so")
-        with open(source, "w", encoding="ascii") as file:
-            file.write(textwrap.dedent("""
-                #include <stdio.h>
-                #include <unistd.h>
-                static void noise(void) { puts("noise of a library"); }
-                pid_t getppid(void) {
-                  static int calls;
-                  if (calls++ < 3) { noise(); fflush(stdout); }
-                  return (pid_t)syscall(110);
-                }
-                __attribute__((destructor)) static void last(void) { noise(); fflush(stdout); }
-                """))
-        subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-o", library, source], check=True)
-        return library
-
-    def _sanitizer(self):
-        """The sanitizer's runtime, which insists on being loaded first, followed by a colon; empty without one."""
-        linked = subprocess.run(["ldd", self.sshx.binary], capture_output=True, text=True, check=True).stdout
-        runtimes = [line.split()[2] for line in linked.splitlines() if "libasan" in line or "libtsan" in line]
-        return "".join(f"{path}:" for path in runtimes)
-
     def test_calls_on_a_pipe_that_ends_at_once_are_answered(self):
         lines = (
             b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}\n'

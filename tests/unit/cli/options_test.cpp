@@ -131,6 +131,8 @@ TEST(ParseInvocation, RepeatingASwitchIsHarmless) {
 TEST(ParseInvocation, SchemaAloneListsSchemas) {
   EXPECT_EQ(parse({"schema"})->operation->name, "schema.list");
   EXPECT_EQ(parse({"schema", "--json"})->operation->name, "schema.list");
+  EXPECT_EQ(parse({"mcp", "--quiet"})->operation->name, "mcp.serve");
+  EXPECT_EQ(parse({"mcp", "config", "claude"})->operation->name, "mcp.config");
   EXPECT_EQ(parse({"schema", "show", "run"})->operation->name, "schema.show");
 }
 

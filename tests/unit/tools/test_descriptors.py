@@ -199,6 +199,8 @@ class RefusalTest(Workshop):
             ({"summary": " "}, "summary is empty"),
             ({"examples": []}, "an example is missing"),
             ({"examples": [{"command": "sshx other", "text": "x"}]}, "is not of this operation"),
+            ({"examples": [{"command": "sshx thing", "text": "x"}]}, "is not of this operation"),
+            ({"group_default": 1}, "group_default is true"),
             ({"examples": [{"command": "sshx thing do " + "x" * 70, "text": "x"}]}, "longer than 78 columns"),
             ({"presentation": ["jsno"]}, "'jsno' is not in _shared.json"),
             ({"presentation": ["json", "where"]}, "'where' is not in _shared.json, or not a group of such options"),
@@ -216,6 +218,15 @@ class RefusalTest(Workshop):
         path.write_text(path.read_text().replace("{", '{"title": "x",', 1))
         with self.assertRaisesRegex(model.DescriptorError, "title stands twice"):
             model.load(path.parent)
+
+    def test_one_operation_of_a_group_is_its_default(self):
+        self.descriptor["group_default"] = True
+        self.descriptor["examples"].append({"command": "sshx thing", "text": "The group's word alone."})
+        self.assertTrue(self.operation().group_default)
+        other = {**self.descriptor, "operation": "thing.see", "examples": [{"command": "sshx thing see", "text": "x"}]}
+        (self.folder / "operations" / "thing.see.json").write_text(json.dumps(other))
+        with self.assertRaisesRegex(model.DescriptorError, "two operations are the group's default"):
+            model.load(self.folder / "operations")
 
     def test_an_operation_whose_words_begin_anothers(self):
         self.load()
