@@ -65,11 +65,27 @@ void append_default_files(Signers& signers) {
   }
 }
 
-Error no_identity() {
+// MCP clients and cron jobs start programs with hardly any environment, which is hard to see.
+constexpr std::string_view kNoAgentHint =
+    "SSH_AUTH_SOCK is not set in this environment, so no agent is asked (MCP clients and cron jobs "
+    "pass a bare one): set it there, as in the `env` of an MCP client's configuration, use "
+    "--identity-agent SOCKET, or give the host an identity: sshx host update NAME --identity FILE";
+
+Error no_identity(const IdentityChoice& choice) {
+  if (choice.agent_unset) {
+    return {ErrorKind::auth, "no_identity", "there is no key to log in with",
+            std::string(kNoAgentHint)};
+  }
   return {ErrorKind::auth, "no_identity", "there is no key to log in with",
-          "use --identity FILE, set one with `sshx host update NAME --identity FILE`, or start an "
-          "agent: $SSH_AUTH_SOCK "
-          "is what names it"};
+          "add one to the agent: ssh-add FILE; use --identity FILE, or give the host one: sshx "
+          "host update NAME --identity FILE"};
+}
+
+/// To add a key to the agent helps only where there is one.
+Error with_agent_hint(Error error, const IdentityChoice& choice) {
+  if (choice.agent_unset && error.code == "identity_encrypted")
+    error.hint += fmt::format("; {}", kNoAgentHint);
+  return error;
 }
 
 Task<Result<Signers>> agent_keys(Runtime runtime, const IdentityChoice& choice, Deadline deadline) {
@@ -104,6 +120,7 @@ Result<IdentityChoice> choose_identities(const Json& request, const Target& targ
     // Read once at start-up; nothing in this process changes the environment.
     const char* socket = std::getenv("SSH_AUTH_SOCK");  // NOLINT(concurrency-mt-unsafe)
     choice.agent_socket = socket != nullptr ? socket : "";
+    choice.agent_unset = choice.agent_socket.empty();
   }
   return choice;
 }
@@ -121,14 +138,15 @@ Task<Result<Signers>> open_identities(Runtime runtime, const IdentityChoice& cho
   SSHX_CO_TRY(auto from_agent, co_await agent_keys(runtime, choice, deadline));
   Signers signers;
   if (!choice.file.empty()) {
-    SSHX_CO_TRY(auto configured, configured_key(choice.file, from_agent));
-    signers.push_back(std::move(configured));
+    auto configured = configured_key(choice.file, from_agent);
+    if (!configured) co_return with_agent_hint(std::move(configured).error(), choice);
+    signers.push_back(*std::move(configured));
   }
   if (!choice.only) {
     for (auto& signer : from_agent) append_new(signers, std::move(signer));
   }
   if (choice.file.empty()) append_default_files(signers);
-  if (signers.empty()) co_return no_identity();
+  if (signers.empty()) co_return no_identity(choice);
   co_return signers;
 }
 

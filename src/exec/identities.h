@@ -21,6 +21,8 @@ struct IdentityChoice {
   std::string agent_socket;
   /// Whether the caller named the agent, so that its absence is an error.
   bool agent_required = false;
+  /// Whether the caller named none, and neither does the environment.
+  bool agent_unset = false;
 };
 
 /// From a checked request and $SSH_AUTH_SOCK. Returns: config (`no_home`, `request_conflict`).

@@ -69,6 +69,14 @@ class IdentitiesTest : public testing::Test {
   Loop loop_;
 };
 
+IdentityChoice chosen(const Json& request, const std::string& identity) {
+  Target target = test::web_target();
+  target.identity = identity;
+  auto choice = choose_identities(checked_run(request), target);
+  EXPECT_EQ(outcome_of(choice), "ok");
+  return choice.has_value() ? *choice : IdentityChoice();
+}
+
 /// The same with a real agent.
 class AgentIdentitiesTest : public IdentitiesTest {
  protected:
@@ -202,6 +210,29 @@ TEST_F(IdentitiesTest, NothingAtAllIsToldApart) {
   EXPECT_FALSE(signers.error().hint.empty());
 }
 
+// An MCP client's or a cron job's environment names no agent, and nobody thinks of that.
+TEST_F(IdentitiesTest, AnEnvironmentWithoutAnAgentIsExplained) {
+  const auto unset = chosen(Json::object(), "");
+  ASSERT_TRUE(unset.agent_unset);
+  EXPECT_THAT(open(unset).error().hint, HasSubstr("SSH_AUTH_SOCK is not set"));
+  const auto encrypted = chosen(Json::object(), key("encrypted", {.passphrase = "passphrase"}));
+  const auto refused = open(encrypted);
+  ASSERT_EQ(outcome_of(refused), "auth/identity_encrypted");
+  EXPECT_THAT(refused.error().hint, HasSubstr("SSH_AUTH_SOCK is not set"));
+  const auto missing = open(chosen(Json::object(), path("missing")));
+  EXPECT_THAT(missing.error().hint, testing::Not(HasSubstr("SSH_AUTH_SOCK is not set")));
+}
+
+TEST_F(AgentIdentitiesTest, AnEmptyAgentIsNotExplainedByTheEnvironment) {
+  const test::Variable variable("SSH_AUTH_SOCK", socket());
+  const auto choice = chosen(Json::object(), "");
+  EXPECT_FALSE(choice.agent_unset);
+  const auto refused = open(choice);
+  ASSERT_EQ(outcome_of(refused), "auth/no_identity");
+  EXPECT_THAT(refused.error().hint, HasSubstr("ssh-add"));
+  EXPECT_FALSE(chosen({{"identity_agent", "none"}}, "").agent_unset);
+}
+
 TEST_F(AgentIdentitiesTest, AnEmptyAgentIsNothing) {
   EXPECT_THAT(offered(with_agent()), ElementsAre("auth/no_identity"));
 }
@@ -249,14 +280,6 @@ TEST_F(IdentitiesTest, ACancellationEndsTheWaitForAnAgent) {
                                   [](const test::AgentPeer& peer) { peer.stay_silent(); });
   asio::post(loop().context(), [this] { loop().cancellation().request("SIGINT"); });
   EXPECT_EQ(outcome_of(open({.file = {}, .agent_socket = socket()})), "cancelled/signal");
-}
-
-IdentityChoice chosen(const Json& request, const std::string& identity) {
-  Target target = test::web_target();
-  target.identity = identity;
-  auto choice = choose_identities(checked_run(request), target);
-  EXPECT_EQ(outcome_of(choice), "ok");
-  return choice.has_value() ? *choice : IdentityChoice();
 }
 
 TEST_F(IdentitiesTest, AChoiceIsWhatIsConfigured) {
