@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/version_command.h"
 #include "core/error_json.h"
+#include "core/parent_death.h"
 #include "core/utf8.h"
 
 namespace sshx::cli {
@@ -39,6 +40,8 @@ Result<int> answer(const Invocation& invocation, Terminal& terminal) {
   }
   case Action::run_operation: break;
   }
+  // Before the request is read, which may wait for a parent that is about to end.
+  if (invocation.presentation.die_with_parent) die_with_parent();
   SSHX_TRY(const auto complete, complete_request(invocation));
   return dispatch(complete, terminal);
 }

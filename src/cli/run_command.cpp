@@ -1,8 +1,5 @@
 #include "cli/run_command.h"
 
-#include <sys/prctl.h>
-
-#include <csignal>
 #include <optional>
 
 #include "audit/audit_log.h"
@@ -90,8 +87,6 @@ Status check_presentation(const Invocation& invocation) {
 
 Result<int> run_run_command(const Invocation& invocation, Terminal& terminal) {
   SSHX_CHECK(check_presentation(invocation));
-  // SIGTERM cancels, as when anybody else sends it.
-  if (invocation.presentation.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (invocation.request.value("dry_run", false)) return preview(invocation, terminal);
   SSHX_TRY(const auto run, exec::prepare_run(invocation.request));
   const auto result = execute(run, invocation.presentation);

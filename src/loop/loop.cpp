@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "core/parent_death.h"
+
 namespace sshx {
 
 template Task<void> keep_value(Task<Status> task, std::optional<Status>& value);
@@ -35,8 +37,13 @@ Task<WaitEnd> Wakeup::wait_until(Deadline deadline) {
 void Cancellation::request(std::string reason) {
   if (requested_) return;
   requested_ = true;
+  ending_ = true;
   reason_ = std::move(reason);
   for (auto* wakeup : subscribers_) wakeup->notify();
+}
+
+void Cancellation::request_once(std::string reason) {
+  if (!ending_) request(std::move(reason));
 }
 
 Error Cancellation::error() const {
@@ -124,7 +131,7 @@ std::string signal_name(int number) {
 
 TerminationSignals::TerminationSignals(asio::io_context& context, Cancellation& cancellation)
     : signals_(context), cancellation_(cancellation) {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, kParentDeathSignal}) {
     asio::error_code ignored;
     if (!is_ignored(number)) signals_.add(number, ignored);
   }
@@ -147,7 +154,12 @@ void SignalWatch::listen() {
 void TerminationSignals::listen() {
   signals_.async_wait([this](asio::error_code error, int number) {
     if (error) return;
-    cancellation_.request(signal_name(number));
+    if (number == kParentDeathSignal) {
+      cancellation_.request_once(parent_has_ended() ? "the end of the calling process"
+                                                    : signal_name(number));
+    } else {
+      cancellation_.request(signal_name(number));
+    }
     listen();
   });
 }

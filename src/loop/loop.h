@@ -61,10 +61,16 @@ class Cancellation {
  public:
   /// Wakes all subscribers. `reason` goes into messages ("SIGINT").
   void request(std::string reason);
+  /// The same unless something was requested or acknowledged before: from somebody who asks once,
+  /// so that it is never taken for impatience.
+  void request_once(std::string reason);
   [[nodiscard]] bool requested() const noexcept { return requested_; }
   /// Takes note of what was requested: from now on only a further request counts, such as the
   /// second SIGINT of somebody who does not want to wait for an orderly end.
-  void acknowledge() noexcept { requested_ = false; }
+  void acknowledge() noexcept {
+    requested_ = false;
+    ending_ = true;
+  }
   [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
   /// The error of what was cancelled: cancelled (`signal`).
   [[nodiscard]] Error error() const;
@@ -84,6 +90,7 @@ class Cancellation {
 
  private:
   bool requested_ = false;
+  bool ending_ = false;  ///< An end was requested, or is under way.
   std::string reason_;
   std::vector<Wakeup*> subscribers_;
 };
@@ -120,7 +127,8 @@ class SignalRelay {
 };
 
 /// Turns SIGINT, SIGTERM and SIGHUP into requests of a cancellation while it lives, each time one
-/// comes. A signal that the caller had ignored (nohup, a shell's background job) stays ignored.
+/// comes, and kParentDeathSignal into one that is made once. A signal that the caller had ignored
+/// (nohup, a shell's background job) stays ignored.
 class TerminationSignals {
  public:
   TerminationSignals(asio::io_context& context, Cancellation& cancellation);
@@ -181,8 +189,8 @@ T run_to_end(asio::io_context& context, Task<T> task) {
   return std::move(value).value();
 }
 
-/// Runs the task that `make_task` gives for a Runtime, on a loop of its own, to its end. SIGINT,
-/// SIGTERM and SIGHUP cancel it.
+/// Runs the task that `make_task` gives for a Runtime, on a loop of its own, to its end. The
+/// TerminationSignals cancel it.
 template <class MakeTask>
 auto run_cancellable(MakeTask make_task) {
   asio::io_context context;

@@ -94,6 +94,24 @@ TEST(CancellationTest, WakesEachSubscriberOnce) {
   }
 }
 
+TEST(CancellationTest, WhoAsksOnceIsNeverTakenForASecondOne) {
+  Cancellation first;
+  first.request_once("the end");
+  EXPECT_TRUE(first.requested());
+  Cancellation after_request;
+  after_request.request("SIGTERM");
+  after_request.acknowledge();
+  after_request.request_once("the end");
+  EXPECT_FALSE(after_request.requested());
+  after_request.request("SIGTERM");
+  EXPECT_TRUE(after_request.requested());
+  // What a deadline ends is under way, too.
+  Cancellation after_deadline;
+  after_deadline.acknowledge();
+  after_deadline.request_once("the end");
+  EXPECT_FALSE(after_deadline.requested());
+}
+
 TEST(CancellationTest, AnEndedSubscriptionIsNotWoken) {
   Loop loop;
   Cancellation cancellation;
