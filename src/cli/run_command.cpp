@@ -1,6 +1,8 @@
 #include "cli/run_command.h"
 
+#include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include "audit/audit_log.h"
 #include "cli/plan_text.h"
@@ -27,6 +29,13 @@ exec::AuditMode audit_mode(const Presentation& presentation) {
   if (presentation.audit == "off") return exec::AuditMode::off;
   return presentation.audit == "required" ? exec::AuditMode::required
                                           : exec::AuditMode::best_effort;
+}
+
+/// sshx mcp says that it called; anything else is the command line.
+exec::Entry entry() {
+  // Read once at start-up; nothing in this process changes the environment.
+  const char* name = std::getenv("SSHX_ENTRY");  // NOLINT(concurrency-mt-unsafe)
+  return name != nullptr && std::string_view(name) == "mcp" ? exec::Entry::mcp : exec::Entry::cli;
 }
 
 Result<audit::AuditLog> open_store(const Presentation& presentation, exec::AuditMode mode) {
@@ -56,6 +65,7 @@ exec::ExecutionResult execute(const exec::RunRequest& run, const Presentation& p
   options.output = presentation.json ? exec::OutputMode::captured : exec::OutputMode::streamed;
   options.safe_output = presentation.safe_output;
   options.audit = audit_mode(presentation);
+  options.entry = entry();
   std::optional<StoreSink> sink;
   if (options.audit != exec::AuditMode::off) {
     auto store = open_store(presentation, options.audit);

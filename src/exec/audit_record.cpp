@@ -37,9 +37,9 @@ Json redacted_list(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Json started_record(const ExecutionResult& planned) {
+Json started_record(const ExecutionResult& planned, std::string_view entry) {
   auto record = common("started", planned);
-  record["entry"] = "cli";
+  record["entry"] = entry;
   record["action"] = action_json(planned.action);
   record["plan_hash"] = planned.plan_hash;
   record["risk"] = to_string(planned.risk);

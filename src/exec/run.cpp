@@ -147,7 +147,7 @@ Status run_on_loop(const RunRequest& run, const RunOptions& options, ExecutionRe
 std::optional<Error> keep_started(const ExecutionResult& planned, const RunOptions& options) {
   if (options.audit == AuditMode::off) return std::nullopt;
   if (options.sink == nullptr) return options.audit_failure;
-  auto kept = options.sink->append(started_record(planned));
+  auto kept = options.sink->append(started_record(planned, to_string(options.entry)));
   if (kept) return std::nullopt;
   return std::move(kept).error();
 }
@@ -162,6 +162,8 @@ void keep_finished(ExecutionResult& result, const RunOptions& options) {
 }
 
 }  // namespace
+
+std::string_view to_string(Entry entry) noexcept { return entry == Entry::mcp ? "mcp" : "cli"; }
 
 ExecutionResult execute_run(const RunRequest& run, const RunOptions& options) {
   auto result = planned_result(run);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "exec/audit_sink.h"
 #include "exec/result.h"
@@ -17,11 +18,17 @@ enum class OutputMode : std::uint8_t {
   streamed,  ///< To the caller's stdout and stderr, all of it, as it comes.
 };
 
+/// Who called sshx. Metadata for the evidence, which decides nothing.
+enum class Entry : std::uint8_t { cli, mcp };
+
+[[nodiscard]] std::string_view to_string(Entry entry) noexcept;
+
 struct RunOptions {
   OutputMode output = OutputMode::captured;
   /// Streamed output with its control bytes made visible.
   bool safe_output = false;
   AuditMode audit = AuditMode::best_effort;
+  Entry entry = Entry::cli;
   /// Null when `audit` is off, or when the store could not be opened, which `audit_failure` tells.
   AuditSink* sink = nullptr;
   std::optional<Error> audit_failure;
