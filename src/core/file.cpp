@@ -129,17 +129,20 @@ Result<std::string> read_file(const path& file, std::size_t limit) {
   // O_NONBLOCK: opening a FIFO must not wait for its writer.
   const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd) return io_error("read", file.string(), errno);
+  return read_regular(fd.get(), limit, file.string());
+}
 
+Result<std::string> read_regular(int fd, std::size_t limit, std::string_view what) {
   struct stat facts {};
 
-  if (fstat(fd.get(), &facts) != 0) return io_error("read", file.string(), errno);
+  if (fstat(fd, &facts) != 0) return io_error("read", what, errno);
   if (!S_ISREG(facts.st_mode)) {
     return Error{ErrorKind::local_io,
                  "not_a_file",
-                 fmt::format("cannot read {}: it is not a regular file", file.string()),
+                 fmt::format("cannot read {}: it is not a regular file", what),
                  {}};
   }
-  return read_all(fd.get(), limit, file.string());
+  return read_all(fd, limit, what);
 }
 
 Result<std::string> read_all(int fd, std::size_t limit, std::string_view what) {

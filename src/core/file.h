@@ -38,6 +38,10 @@ class UniqueFd {
 /// blocking on it).
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& file, std::size_t limit);
 
+/// The same of an open file, named `what` in messages. Returns: local_io (`io`, `too_large`,
+/// `not_a_file`).
+[[nodiscard]] Result<std::string> read_regular(int fd, std::size_t limit, std::string_view what);
+
 /// All of descriptor `fd` until its end, at most `limit` bytes. `what` names it in messages. Waits
 /// for the writer. Returns: local_io (`io`, `too_large`).
 [[nodiscard]] Result<std::string> read_all(int fd, std::size_t limit, std::string_view what);

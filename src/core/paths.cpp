@@ -81,6 +81,8 @@ struct BaseDirectory {
 
 constexpr BaseDirectory kConfigHome{"XDG_CONFIG_HOME", ".config"};
 constexpr BaseDirectory kStateHome{"XDG_STATE_HOME", ".local/state"};
+constexpr BaseDirectory kDataHome{"XDG_DATA_HOME", ".local/share"};
+constexpr BaseDirectory kCacheHome{"XDG_CACHE_HOME", ".cache"};
 
 Result<path> file_in(const BaseDirectory& base, std::string_view name) {
   SSHX_TRY(const auto home, sshx_home());
@@ -90,6 +92,14 @@ Result<path> file_in(const BaseDirectory& base, std::string_view name) {
   if (configured.is_absolute()) return configured / "sshx" / name;
   SSHX_TRY(const auto user_home, home_directory());
   return user_home / base.below_home / "sshx" / name;
+}
+
+/// Every folder that could be taken for the caller's home.
+std::vector<path> possible_homes() {
+  std::vector<path> homes{variable("HOME")};
+  if (auto entry = account()) homes.push_back(std::move(entry->home));
+  std::erase_if(homes, [](const path& home) { return !home.is_absolute(); });
+  return homes;
 }
 
 }  // namespace
@@ -129,5 +139,18 @@ Result<path> user_known_hosts_path() {
 }
 
 path global_known_hosts_path() { return "/etc/ssh/ssh_known_hosts"; }
+
+std::vector<path> protected_folders() {
+  std::vector<path> folders{"/etc/ssh"};
+  if (const path own = variable("SSHX_HOME"); own.is_absolute()) folders.push_back(own);
+  const auto homes = possible_homes();
+  for (const auto& home : homes) folders.push_back(home / ".ssh");
+  for (const auto& base : {kConfigHome, kStateHome, kDataHome, kCacheHome}) {
+    if (const path set = variable(base.variable); set.is_absolute())
+      folders.push_back(set / "sshx");
+    for (const auto& home : homes) folders.push_back(home / base.below_home / "sshx");
+  }
+  return folders;
+}
 
 }  // namespace sshx

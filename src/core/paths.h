@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 
@@ -27,5 +28,10 @@ namespace sshx {
 /// ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts stay where OpenSSH keeps them.
 [[nodiscard]] Result<std::filesystem::path> user_known_hosts_path();
 [[nodiscard]] std::filesystem::path global_known_hosts_path();
+
+/// Folders of which no file may be sent anywhere at somebody's request: OpenSSH's, with keys and
+/// trust, and those of sshx, wherever the environment or the passwd entry puts them. They need not
+/// exist.
+[[nodiscard]] std::vector<std::filesystem::path> protected_folders();
 
 }  // namespace sshx

@@ -1,44 +1,18 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <pwd.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <optional>
 #include <string>
 
 #include "core/paths.h"
 #include "unit/core/scratch_folder.h"
+#include "unit/core/variable.h"
 
 namespace sshx {
 namespace {
 
 using sshx::test::ScratchFolder;
-
-/// Sets or unsets a variable of the environment until the end of its life.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* const old = std::getenv(name)) old_ = old;
-    set(value);
-  }
-
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
-  ~Variable() { set(old_ ? old_->c_str() : nullptr); }
-
- private:
-  void set(const char* value) {
-    if (value == nullptr) {
-      unsetenv(name_);
-    } else {
-      setenv(name_, value, 1);
-    }
-  }
-
-  const char* name_;
-  std::optional<std::string> old_;
-};
+using sshx::test::Variable;
 
 std::string passwd_home() { return getpwuid(geteuid())->pw_dir; }
 
@@ -128,6 +102,22 @@ TEST_F(Paths, KnownHostsStayWhereOpenSshKeepsThem) {
   const Variable own("SSHX_HOME", "/opt/sshx");
   EXPECT_EQ(user_known_hosts_path().value(), folder / ".ssh/known_hosts");
   EXPECT_EQ(global_known_hosts_path(), "/etc/ssh/ssh_known_hosts");
+}
+
+TEST_F(Paths, ProtectedFoldersAreThoseOfEveryHomeAndOfTheEnvironment) {
+  const ScratchFolder folder;
+  const Variable home("HOME", folder.path().c_str());
+  const Variable config("XDG_CONFIG_HOME", "/x/config");
+  const Variable relative("XDG_STATE_HOME", "state");
+  const Variable own("SSHX_HOME", "/x/own");
+  const auto folders = protected_folders();
+  for (const std::filesystem::path& expected :
+       {std::filesystem::path("/etc/ssh"), std::filesystem::path("/x/own"), folder / ".ssh",
+        std::filesystem::path(passwd_home()) / ".ssh", std::filesystem::path("/x/config/sshx"),
+        folder / ".config/sshx", folder / ".local/state/sshx", folder / ".local/share/sshx",
+        folder / ".cache/sshx"})
+    EXPECT_THAT(folders, testing::Contains(expected));
+  for (const auto& one : folders) EXPECT_TRUE(one.is_absolute()) << one;
 }
 
 }  // namespace
