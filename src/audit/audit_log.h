@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ struct Filter {
   std::optional<std::string> run_id = std::nullopt;
   std::optional<std::string> request_id = std::nullopt;
   std::optional<std::string> error_kind = std::nullopt;
+  /// Whether executions on a recorded `target` may be shown; unset: all.
+  std::function<bool(const Json& target)> admits = {};
   /// At most this many executions, from 1; a warning says when there are more.
   int limit = 100;
 };

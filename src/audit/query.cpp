@@ -162,26 +162,34 @@ bool has_any(const ExecutionRecords& records) {
   return records.started.is_object() || records.finished.is_object();
 }
 
+/// Whether the execution can be shown, and may be. Its finished record is not asked where the
+/// started one tells its target.
+bool is_shown(const ExecutionRecords& records, const Filter& filter) {
+  if (!has_any(records) || !filter.admits) return has_any(records);
+  const Json& either = records.started.is_object() ? records.started : records.finished;
+  return filter.admits(either.value("target", Json()));
+}
+
 Result<QueryAnswer> read_executions(Db& db, const StoreIdentity& store, const Filter& filter) {
   const auto conditions = conditions_of(filter);
-  SSHX_TRY(Stmt select, db.prepare(fmt::format("{}{} ORDER BY r.sequence DESC LIMIT ?",
-                                               kSelectLeads, conditions.sql)));
+  SSHX_TRY(Stmt select,
+           db.prepare(fmt::format("{}{} ORDER BY r.sequence DESC", kSelectLeads, conditions.sql)));
   SSHX_TRY(auto reading, Reading::begin(db, store));
   auto rows = select.use();
   for (const auto& value : conditions.values) rows.bind(value);
-  // One more than asked for tells whether there are more.
-  rows.bind(static_cast<std::int64_t>(filter.limit) + 1);
   QueryAnswer answer;
   while (true) {
     SSHX_TRY(const bool found, rows.next());
     if (!found) break;
+    SSHX_TRY(const auto records, reading.execution(rows));
+    if (!is_shown(records, filter)) continue;
+    // One more than asked for tells that there are more.
     if (std::ssize(answer.events) == filter.limit) {
       answer.warnings.push_back(
           fmt::format("more executions match: only the newest {} are listed", filter.limit));
       break;
     }
-    SSHX_TRY(const auto records, reading.execution(rows));
-    if (has_any(records)) answer.events.push_back(make_event(records));
+    answer.events.push_back(make_event(records));
   }
   reading.report(answer);
   SSHX_CHECK(report_nameless(db, answer));

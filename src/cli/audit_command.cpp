@@ -45,6 +45,18 @@ Status set_time(const Invocation& invocation, const char* name, std::optional<Wa
   return {};
 }
 
+/// Whether hosts with the name and groups that a record has may be used; a literal address has
+/// none.
+bool admits_recorded(const inventory::Reach& reach, const Json& target) {
+  if (!target.is_object() || !target.contains("alias") || !target["alias"].is_string())
+    return false;
+  std::vector<std::string> groups;
+  for (const auto& group : target.value("groups", Json::array())) {
+    if (group.is_string()) groups.push_back(group.get<std::string>());
+  }
+  return reach.admits(target["alias"].get<std::string>(), groups);
+}
+
 Result<Filter> filter_of(const Invocation& invocation) {
   const Json& request = invocation.request;
   Filter filter;
@@ -57,6 +69,8 @@ Result<Filter> filter_of(const Invocation& invocation) {
   filter.request_id = text_of(request, "request_id");
   filter.error_kind = text_of(request, "error_kind");
   filter.limit = request.at("limit");
+  if (const auto& reach = invocation.presentation.confinement.reach; reach.is_limited())
+    filter.admits = [&reach](const Json& target) { return admits_recorded(reach, target); };
   return filter;
 }
 

@@ -135,14 +135,17 @@ bool selected(const Host& host, const Json& request) {
   return !request.contains("tags") || has_all_tags(host, request["tags"]);
 }
 
-std::string nothing_listed(const Hosts& hosts) {
-  return hosts.all().empty() ? "no hosts yet; add one: sshx host add NAME --address ADDRESS"
-                             : "no host matches";
+std::string nothing_listed(const Hosts& hosts, const inventory::Reach& reach) {
+  if (!hosts.all().empty()) return "no host matches";
+  return reach.is_limited() ? "no host of the inventory may be used here"
+                            : "no hosts yet; add one: sshx host add NAME --address ADDRESS";
 }
 
 Result<int> list(const Invocation& invocation, Terminal& terminal) {
   SSHX_TRY(const auto path, hosts_file_path());
-  SSHX_TRY(const Hosts hosts, inventory::load_hosts(path));
+  SSHX_TRY(const Hosts all, inventory::load_hosts(path));
+  const auto& reach = invocation.presentation.confinement.reach;
+  const Hosts hosts = reach.within(all);
   HostsAnswer answer{
       .operation = "host.list", .path = path, .hosts = {}, .warnings = {}, .error = std::nullopt};
   for (const auto& host : hosts.all()) {
@@ -151,7 +154,7 @@ Result<int> list(const Invocation& invocation, Terminal& terminal) {
   if (invocation.presentation.json) {
     SSHX_CHECK(terminal.out(dump_json(hosts_document(answer)) + "\n"));
   } else {
-    if (answer.hosts.empty()) terminal.note(nothing_listed(hosts));
+    if (answer.hosts.empty()) terminal.note(nothing_listed(hosts, reach));
     SSHX_CHECK(terminal.out(hosts_table(answer)));
   }
   return 0;

@@ -169,6 +169,8 @@ Status place_presentation(const Operation& operation, const ParsedOptions& parse
   presentation.audit = values.value("audit", presentation.audit);
   presentation.audit_db = values.value("audit_db", std::string());
   if (values.value("surface", std::string()) == "mcp") presentation.surface = Surface::mcp;
+  presentation.confinement = exec::confinement_of(values);
+  presentation.confinement.needs_local_root = presentation.surface == Surface::mcp;
   if (values.contains(kSourceFlag)) invocation.request_source = values[std::string(kSourceFlag)];
   return {};
 }

@@ -9,6 +9,7 @@
 #include "core/descriptor.h"
 #include "core/json.h"
 #include "core/result.h"
+#include "exec/confinement.h"
 
 namespace sshx::cli {
 
@@ -21,6 +22,7 @@ struct Presentation {
   std::string audit = "best-effort";  ///< best-effort, required or off.
   std::string audit_db;               ///< Empty: the default store.
   Surface surface = Surface::cli;     ///< For whom the request is checked.
+  exec::Confinement confinement;      ///< What the operator lets be done.
 };
 
 enum class Action : std::uint8_t { run_operation, help, version };

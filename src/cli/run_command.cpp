@@ -47,7 +47,7 @@ Result<audit::AuditLog> open_store(const Presentation& presentation, exec::Audit
 }
 
 Result<int> preview(const Invocation& invocation, Terminal& terminal) {
-  const auto run = exec::prepare_run(invocation.request);
+  const auto run = exec::prepare_run(invocation.request, invocation.presentation.confinement);
   if (!run && !invocation.presentation.json) return run.error();
   const auto document = run ? exec::preview_document(*run)
                             : exec::invalid_preview_document(invocation.request, run.error());
@@ -98,7 +98,8 @@ Status check_presentation(const Invocation& invocation) {
 Result<int> run_run_command(const Invocation& invocation, Terminal& terminal) {
   SSHX_CHECK(check_presentation(invocation));
   if (invocation.request.value("dry_run", false)) return preview(invocation, terminal);
-  SSHX_TRY(const auto run, exec::prepare_run(invocation.request));
+  SSHX_TRY(const auto run,
+           exec::prepare_run(invocation.request, invocation.presentation.confinement));
   const auto result = execute(run, invocation.presentation);
   if (invocation.presentation.json) {
     SSHX_CHECK(terminal.out(dump_json(exec::result_document(result)) + "\n"));

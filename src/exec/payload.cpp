@@ -7,7 +7,6 @@
 #include <array>
 
 #include "core/file.h"
-#include "core/paths.h"
 #include "core/shell_quote.h"
 #include "core/text.h"
 #include "core/utf8.h"
@@ -105,17 +104,18 @@ Status check_variable(const std::string& variable) {
                       "write NAME=VALUE, the name in letters, digits and _");
 }
 
-Result<std::string> script_text(const Json& request, std::size_t limit) {
+Result<std::string> script_text(const Json& request, std::size_t limit,
+                                const Confinement& confinement) {
   if (request.contains("script")) return request["script"].get<std::string>();
   if (request.value("script_stdin", false)) return read_all(STDIN_FILENO, limit, "stdin");
-  SSHX_TRY(const auto path, expand_home(request["script_file"].get<std::string>()));
-  return read_file(path, limit);
+  return read_local_file(confinement, request["script_file"].get<std::string>(), limit);
 }
 
-Result<Payload> read_script(const Json& request, std::size_t limit) {
+Result<Payload> read_script(const Json& request, std::size_t limit,
+                            const Confinement& confinement) {
   Payload payload;
-  SSHX_TRY(payload.bytes, within_limit(script_text(request, limit), limit, "the script",
-                                       "raise --max-payload-bytes"));
+  SSHX_TRY(payload.bytes, within_limit(script_text(request, limit, confinement), limit,
+                                       "the script", "raise --max-payload-bytes"));
   if (payload.bytes.empty())
     return config_error("required", "the script is empty", "give at least one line");
   SSHX_TRY(payload.interpreter,
@@ -208,12 +208,13 @@ Result<std::string> within_limit(Result<std::string> read, std::size_t limit, st
                       std::move(hint));
 }
 
-Result<Payload> read_payload(const Json& request, std::size_t limit) {
+Result<Payload> read_payload(const Json& request, std::size_t limit,
+                             const Confinement& confinement) {
   SSHX_CHECK(check_sources(request));
   const auto command = request.value("command", std::string());
   Payload payload;
   if (command.empty()) {
-    SSHX_TRY(payload, read_script(request, limit));
+    SSHX_TRY(payload, read_script(request, limit, confinement));
   } else {
     payload.bytes = command;
   }

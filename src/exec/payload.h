@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "core/result.h"
+#include "exec/confinement.h"
 
 namespace sshx::exec {
 
@@ -40,10 +41,12 @@ struct Payload {
 [[nodiscard]] Result<std::string> within_limit(Result<std::string> read, std::size_t limit,
                                                std::string_view what, std::string hint);
 
-/// What of `request` makes the payload; a script file is read, at most `limit` bytes.
+/// What of `request` makes the payload; a script file is read, at most `limit` bytes, where
+/// `confinement` lets it.
 /// Returns: config (`required`, `request_conflict`, `range`, `interpreter`, `environment`,
-/// `payload_too_large`, `base64`), local_io.
-[[nodiscard]] Result<Payload> read_payload(const Json& request, std::size_t limit);
+/// `payload_too_large`, `base64`), local_io, what read_local_file returns.
+[[nodiscard]] Result<Payload> read_payload(const Json& request, std::size_t limit,
+                                           const Confinement& confinement = {});
 
 /// The text of the exec request (RFC 4254 §6.5). A plain command goes as it stands. Anything else
 /// is wrapped so that login shells that are not POSIX (fish, csh) hand it on untouched; a command

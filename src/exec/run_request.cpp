@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "core/file.h"
-#include "core/paths.h"
 #include "core/redact.h"
 #include "core/sha256.h"
 #include "exec/result.h"
@@ -15,18 +13,18 @@ namespace {
 
 long long milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
-Result<std::string> given_input(const Json& request, std::size_t limit) {
+Result<std::string> given_input(const Json& request, std::size_t limit,
+                                const Confinement& confinement) {
   if (request.contains("stdin")) return request["stdin"].get<std::string>();
   if (request.contains("stdin_base64")) {
     auto bytes = from_base64(request["stdin_base64"].get<std::string>());
     if (!bytes) bytes.error().message = "stdin_base64 is " + bytes.error().message;
     return bytes;
   }
-  SSHX_TRY(const auto path, expand_home(request["stdin_file"].get<std::string>()));
-  return read_file(path, limit);
+  return read_local_file(confinement, request["stdin_file"].get<std::string>(), limit);
 }
 
-Status prepare_input(const Json& request, RunRequest& run) {
+Status prepare_input(const Json& request, const Confinement& confinement, RunRequest& run) {
   run.action.stdin_held = request.value("stdin_hold", false);
   int sources = request.value("stdin_inherit", false) ? 1 : 0;
   for (const auto* name : {"stdin", "stdin_base64", "stdin_file"})
@@ -48,7 +46,7 @@ Status prepare_input(const Json& request, RunRequest& run) {
   if (sources == 0) return {};
   const auto limit = request["max_payload_bytes"].get<std::size_t>();
   SSHX_TRY(run.input,
-           within_limit(given_input(request, limit), limit, "stdin",
+           within_limit(given_input(request, limit, confinement), limit, "stdin",
                         "raise --max-payload-bytes, or pass it on as it comes with --stdin"));
   run.action.input = InputMode::given;
   run.action.stdin_bytes = run.input.size();
@@ -95,15 +93,18 @@ Json shown_request(const Json& request) {
 
 }  // namespace
 
-Result<RunRequest> prepare_run(const Json& request) {
+Result<RunRequest> prepare_run(const Json& request, const Confinement& confinement) {
+  if (!request.value("dry_run", false)) {
+    SSHX_CHECK(check_may_run(confinement));
+  }
   RunRequest run;
   run.request = request;
   run.action.intent = intent_of(request);
   const auto limit = request["max_payload_bytes"].get<std::size_t>();
-  SSHX_TRY(run.action.payload, read_payload(request, limit));
-  SSHX_CHECK(prepare_input(request, run));
+  SSHX_TRY(run.action.payload, read_payload(request, limit, confinement));
+  SSHX_CHECK(prepare_input(request, confinement, run));
   SSHX_CHECK(prepare_liveness(request, run));
-  SSHX_TRY(run.session, plan_session(request));
+  SSHX_TRY(run.session, plan_session(request, confinement.reach));
   run.timeout_seconds = request["timeout_seconds"].get<double>();
   if (request["second_channel"] == "never") run.action.second_channel = SecondChannel::never;
   run.limits = limits_of(run);

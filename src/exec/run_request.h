@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/json.h"
+#include "exec/confinement.h"
 #include "exec/plan.h"
 #include "exec/session.h"
 
@@ -28,8 +29,10 @@ struct RunRequest {
 /// The rules of `run` across properties, then target, trust, identities and plan. Reads the hosts
 /// file, public keys, known_hosts and files with stdin or a script; waits for stdin where the
 /// script comes from there; opens no socket and writes nothing. `request` went through
-/// check_request. Returns: what read_payload and plan_session return, config (`range`).
-[[nodiscard]] Result<RunRequest> prepare_run(const Json& request);
+/// check_request. Returns: what check_may_run, read_payload and plan_session return, config
+/// (`range`).
+[[nodiscard]] Result<RunRequest> prepare_run(const Json& request,
+                                             const Confinement& confinement = {});
 
 /// The document sshx.request.v1 of a dry-run.
 [[nodiscard]] Json preview_document(const RunRequest& run);

@@ -4,9 +4,9 @@
 
 namespace sshx::exec {
 
-Result<SessionRequest> plan_session(const Json& request) {
+Result<SessionRequest> plan_session(const Json& request, const inventory::Reach& reach) {
   SessionRequest session;
-  SSHX_TRY(session.target, resolve_target(request));
+  SSHX_TRY(session.target, resolve_target(request, reach));
   SSHX_TRY(session.trust, load_trust(request));
   SSHX_TRY(session.identities, choose_identities(request, session.target));
   session.connect_timeout_seconds =

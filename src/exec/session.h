@@ -18,9 +18,10 @@ struct SessionRequest {
   double connect_timeout_seconds = 10;
 };
 
-/// Target, trust and identities of a checked request. Reads public files only. Returns: what
-/// resolve_target, load_trust and choose_identities return.
-[[nodiscard]] Result<SessionRequest> plan_session(const Json& request);
+/// Target (within `reach`), trust and identities of a checked request. Reads public files only.
+/// Returns: what resolve_target, load_trust and choose_identities return.
+[[nodiscard]] Result<SessionRequest> plan_session(const Json& request,
+                                                  const inventory::Reach& reach = {});
 
 /// A logged-in connection: keys are opened first, so that local faults send no packet; then
 /// connect, check of the host's key, login. Waits until `deadline`. `warnings` gets what the caller

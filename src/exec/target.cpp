@@ -8,13 +8,26 @@
 namespace sshx::exec {
 namespace {
 
-Error no_target(const inventory::Hosts& hosts) {
-  std::vector<std::string> names;
-  for (const auto& host : hosts.all()) names.push_back(host.name);
-  return config_error("no_target", "no target is named",
-                      names.empty()
-                          ? "add a host: sshx host add NAME --address ADDRESS; or use --address"
-                          : fmt::format("use --target with one of: {}", join(names, ", ")));
+Error no_target(const inventory::Hosts& hosts, const inventory::Reach& reach) {
+  std::string hint = fmt::format("use --target with one of: {}", hosts.name_list());
+  if (hosts.all().empty()) {
+    hint = reach.is_limited()
+               ? "no host of the inventory may be used here"
+               : "add a host: sshx host add NAME --address ADDRESS; or use --address";
+  }
+  return config_error("no_target", "no target is named", std::move(hint));
+}
+
+Error address_not_allowed() {
+  return {ErrorKind::blocked, "address_not_allowed",
+          "a literal address cannot be used here: only named hosts may be",
+          "use --target NAME; sshx host list shows which there are"};
+}
+
+Error override_not_allowed(std::string_view what, const inventory::Host& host) {
+  return {ErrorKind::blocked, "override_not_allowed",
+          fmt::format("another {} than {}'s own cannot be used here", what, host.name),
+          fmt::format("leave {} out", what)};
 }
 
 Result<inventory::Hosts> load_inventory() {
@@ -31,11 +44,22 @@ Result<Target> literal_target(const std::string& text) {
   return target;
 }
 
-Result<Target> named_target(const Json& request) {
+/// A host that is allowed is so as the inventory has it.
+Status check_overrides(const Json& request, const inventory::Host& host) {
+  const auto own_user = host.user.empty() ? local_user_name() : host.user;
+  if (request.value("user", own_user) != own_user) return override_not_allowed("user", host);
+  if (request.value("port", host.port) != host.port) return override_not_allowed("port", host);
+  return {};
+}
+
+Result<Target> named_target(const Json& request, const inventory::Reach& reach) {
   SSHX_TRY(const auto hosts, load_inventory());
   const auto names = request.find("targets");
-  if (names == request.end() || names->empty()) return no_target(hosts);
-  SSHX_TRY(const auto host, hosts.require(names->front().get<std::string>()));
+  if (names == request.end() || names->empty()) return no_target(reach.within(hosts), reach);
+  SSHX_TRY(const auto host, reach.require(hosts, names->front().get<std::string>()));
+  if (reach.is_limited()) {
+    SSHX_CHECK(check_overrides(request, host));
+  }
   return target_of(host);
 }
 
@@ -65,15 +89,16 @@ Target target_of(const inventory::Host& host) {
   return {host.name, host.address, host.port, host.user, host.identity, host.groups, host.tags};
 }
 
-Result<Target> resolve_target(const Json& request) {
+Result<Target> resolve_target(const Json& request, const inventory::Reach& reach) {
   const bool named = request.contains("targets") && !request["targets"].empty();
   const bool literal = request.contains("address");
   if (named && literal) {
     return config_error("request_conflict", "both a target name and an address are given",
                         "use either --target or --address");
   }
-  auto target =
-      literal ? literal_target(request["address"].get<std::string>()) : named_target(request);
+  if (literal && reach.is_limited()) return address_not_allowed();
+  auto target = literal ? literal_target(request["address"].get<std::string>())
+                        : named_target(request, reach);
   if (!target) return target;
   SSHX_CHECK(apply_overrides(request, *target));
   return target;

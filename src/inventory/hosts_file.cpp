@@ -139,11 +139,11 @@ Json hosts_to_json(const Hosts& hosts) {
   return {{"schema_version", kSchemaVersion}, {"hosts", std::move(list)}};
 }
 
-/// "a, b, c" or "a, b, ... and 7 more".
-std::string name_list(std::span<const std::string> names) {
-  if (names.size() <= kNamesListed) return join(names, ", ");
-  return fmt::format("{} and {} more", join(names.first(kNamesListed), ", "),
-                     names.size() - kNamesListed);
+std::vector<std::string> names_of(const std::vector<Host>& hosts) {
+  std::vector<std::string> names;
+  names.reserve(hosts.size());
+  for (const auto& host : hosts) names.push_back(host.name);
+  return names;
 }
 
 bool before(const Host& host, std::string_view name) { return host.name < name; }
@@ -160,14 +160,18 @@ const Host* Hosts::find(std::string_view name) const noexcept {
   return place != hosts_.end() && place->name == name ? &*place : nullptr;
 }
 
+std::string Hosts::name_list() const {
+  const auto names = names_of(hosts_);
+  if (names.size() <= kNamesListed) return join(names, ", ");
+  return fmt::format("{} and {} more", join(std::span(names).first(kNamesListed), ", "),
+                     names.size() - kNamesListed);
+}
+
 Result<Host> Hosts::require(std::string_view name) const {
   if (const auto* const host = find(name)) return *host;
-  std::vector<std::string> names;
-  names.reserve(hosts_.size());
-  for (const auto& host : hosts_) names.push_back(host.name);
   std::string hint = "add it: sshx host add NAME --address ADDRESS";
-  if (!names.empty()) hint = fmt::format("known hosts: {}", name_list(names));
-  if (const auto suggestion = nearest(name, names)) {
+  if (!hosts_.empty()) hint = fmt::format("known hosts: {}", name_list());
+  if (const auto suggestion = nearest(name, names_of(hosts_))) {
     hint = fmt::format("did you mean \"{}\"? {}", *suggestion, hint);
   }
   return config_error("unknown_target", fmt::format("no host is named \"{}\"", printable(name)),

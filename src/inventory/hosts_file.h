@@ -22,6 +22,8 @@ class Hosts {
 
   /// Nothing where no host has that name; valid until the next change.
   [[nodiscard]] const Host* find(std::string_view name) const noexcept;
+  /// The names with commas between, and after the first 20 how many more there are.
+  [[nodiscard]] std::string name_list() const;
   /// The host of that name. Returns: config (`unknown_target`) which lists the names there are and
   /// suggests the nearest.
   [[nodiscard]] Result<Host> require(std::string_view name) const;

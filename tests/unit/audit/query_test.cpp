@@ -115,6 +115,34 @@ TEST_F(QueryTest, ALimitThatCutsIsSaid) {
   EXPECT_THAT(query({.limit = 4}).warnings, IsEmpty());
 }
 
+// The limit counts what is shown, or a busy store would hide it all.
+TEST_F(QueryTest, ATargetThatIsNotAdmittedIsAsIfItWereNotThere) {
+  const auto only = [](const std::string& alias) {
+    return [alias](const Json& target) { return target["alias"] == Json(alias); };
+  };
+  EXPECT_THAT(ids_of(query({.admits = only("web-1")})), ElementsAre("dddddddd-4", "aaaaaaaa-1"));
+  EXPECT_THAT(ids_of(query({.target = "192.0.2.7", .admits = only("db-1")})), IsEmpty());
+  const auto last = query({.admits = only("db-1"), .limit = 1});
+  EXPECT_THAT(ids_of(last), ElementsAre("bbbbbbbb-2"));
+  EXPECT_THAT(last.warnings, IsEmpty());
+  const auto cut = query({.admits = only("web-1"), .limit = 1});
+  EXPECT_THAT(ids_of(cut), ElementsAre("dddddddd-4"));
+  EXPECT_THAT(cut.warnings, ElementsAre(HasSubstr("newest 1")));
+}
+
+// Groups are as they were recorded, and where the started record is missing the other one tells.
+TEST_F(QueryTest, WhatIsAdmittedIsAskedOfTheRecordThatThereIs) {
+  append({finished_record("eeeeeeee-5")});
+  std::vector<Json> asked;
+  const auto answer = query({.admits = [&asked](const Json& target) {
+    asked.push_back(target);
+    return false;
+  }});
+  EXPECT_THAT(answer.events, IsEmpty());
+  ASSERT_EQ(asked.size(), 5U);
+  for (const auto& target : asked) EXPECT_TRUE(target.contains("groups"));
+}
+
 TEST_F(QueryTest, ShowTakesAnIdOrAUniqueBeginningOfIt) {
   const auto log = AuditLog::open_read_only(store());
   for (const auto* id : {"bbbbbbbb-2", "bbbbbbbb", "BBBBBBBB"}) {

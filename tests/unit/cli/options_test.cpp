@@ -277,6 +277,27 @@ TEST(Surface, OfAgentsHasItsOwnPropertiesAndNumbers) {
   EXPECT_EQ(error_of({"audit", "query", "--surface=mcp", "--limit", "501"}).code, "range");
 }
 
+TEST(Confinement, IsAnOptionBesideTheRequest) {
+  const auto parsed = parse({"run", "--allow-target=web-*,db-1", "--allow-group", "prod",
+                             "--read-only", "--local-root=work", "-t", "a", "--", "id"});
+  ASSERT_TRUE(parsed);
+  const auto& confinement = parsed->presentation.confinement;
+  EXPECT_TRUE(confinement.reach.admits("web-9", {}));
+  EXPECT_TRUE(confinement.reach.admits("db-1", {}));
+  EXPECT_FALSE(confinement.reach.admits("db-2", {}));
+  EXPECT_TRUE(confinement.read_only);
+  EXPECT_EQ(confinement.local_root, "work");
+  EXPECT_FALSE(confinement.needs_local_root);
+  EXPECT_EQ(parsed->request.size(), 2U);
+  EXPECT_TRUE(
+      parse({"run", "--surface=mcp", "-t", "a"})->presentation.confinement.needs_local_root);
+  EXPECT_FALSE(parse({"host", "list"})->presentation.confinement.reach.is_limited());
+  for (const Arguments& none : {Arguments{"host", "list", "--allow-target="},
+                                Arguments{"host", "list", "--allow-target", "a,"},
+                                Arguments{"host", "list", "--allow-group", "a*"}})
+    EXPECT_EQ(error_of(none).kind, ErrorKind::config) << none.back();
+}
+
 TEST(WantsJson, LooksBeforeTheDashesOnly) {
   EXPECT_TRUE(wants_json(Arguments{"frob", "--json"}));
   EXPECT_TRUE(wants_json(Arguments{"run", "--jsonl", "--", "ls"}));

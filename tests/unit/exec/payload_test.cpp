@@ -90,6 +90,23 @@ std::string outcome_of(const Json& request, std::size_t limit = kLimit) {
   return std::string(to_string(payload.error().kind)) + "/" + payload.error().code;
 }
 
+TEST(ReadPayloadTest, AnAgentNamesFilesBeneathTheRootOnly) {
+  const test::ScratchFolder folder;
+  test::write_file(folder.file("script"), "true\n");
+  Confinement confinement;
+  confinement.needs_local_root = true;
+  const auto outcome = [&](const std::string& name) {
+    return test::outcome_of(read_payload({{"script_file", name}}, kLimit, confinement));
+  };
+  EXPECT_EQ(outcome(folder.file("script")), "blocked/no_local_root");
+  confinement.local_root = folder.path();
+  EXPECT_EQ(outcome("script"), "ok");
+  EXPECT_EQ(outcome(folder.file("script")), "ok");
+  EXPECT_EQ(outcome("../script"), "blocked/outside_local_root");
+  EXPECT_EQ(outcome("/etc/passwd"), "blocked/outside_local_root");
+  EXPECT_EQ(outcome("~/script"), "blocked/outside_local_root");
+}
+
 TEST(ReadPayloadTest, OneCommandOrOneScript) {
   EXPECT_EQ(outcome_of({{"command", "true"}}), "ok");
   EXPECT_EQ(outcome_of({{"script", "true\n"}}), "ok");

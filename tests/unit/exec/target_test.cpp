@@ -164,6 +164,40 @@ TEST_F(TargetTest, ABadUserIsRefused) {
   }
 }
 
+/// What a request comes to where only the group web may be used.
+Result<Target> in_reach(const Json& request) {
+  return resolve_target(checked_run(request), inventory::Reach({}, {"web"}));
+}
+
+TEST_F(TargetTest, AReachLeavesTheHostsWithinIt) {
+  EXPECT_EQ(outcome_of(in_reach({{"targets", {"web-1"}}})), "ok");
+  EXPECT_EQ(outcome_of(in_reach({{"targets", {"db-1"}}})), "blocked/target_not_allowed");
+  EXPECT_EQ(outcome_of(in_reach({{"targets", {"nobody"}}})), "blocked/target_not_allowed");
+  EXPECT_EQ(outcome_of(in_reach({{"address", "192.0.2.5"}})), "blocked/address_not_allowed");
+  EXPECT_EQ(outcome_of(in_reach({{"address", "-oProxyCommand=x"}})), "blocked/address_not_allowed");
+}
+
+TEST_F(TargetTest, AReachIsOfAccountsAndPlacesNotOfNames) {
+  const auto with = [](const char* name, const Json& value) {
+    return outcome_of(in_reach({{"targets", {"web-1"}}, {name, value}}));
+  };
+  EXPECT_EQ(with("user", "alice"), "ok");
+  EXPECT_EQ(with("port", 2222), "ok");
+  EXPECT_EQ(with("user", "root"), "blocked/override_not_allowed");
+  EXPECT_EQ(with("port", 22), "blocked/override_not_allowed");
+  const inventory::Reach all({"*"}, {});
+  const auto own = resolve_target(
+      checked_run({{"targets", {"db-1"}}, {"user", local_user_name()}, {"port", 22}}), all);
+  EXPECT_EQ(outcome_of(own), "ok");
+}
+
+TEST_F(TargetTest, NoTargetListsTheNamesWithinReach) {
+  const auto target = in_reach(Json::object());
+  ASSERT_EQ(outcome_of(target), "config/no_target");
+  EXPECT_THAT(target.error().hint, HasSubstr("web-1"));
+  EXPECT_THAT(target.error().hint, testing::Not(HasSubstr("db-1")));
+}
+
 TEST_F(TargetTest, TheDocumentsObjectHasEveryField) {
   const Json json = target_json(test::web_target());
   EXPECT_EQ(json, Json({{"alias", "web-1"},
