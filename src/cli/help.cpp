@@ -181,10 +181,20 @@ std::string rows_of_group(std::string_view group) {
   return text;
 }
 
+/// What the group's word alone stands for; empty where it stands for nothing.
+std::string default_of_group(std::string_view group) {
+  const auto prefix = std::string(group) + ".";
+  for (const auto& operation : operations()) {
+    if (operation.group_default && operation.name.starts_with(prefix))
+      return fmt::format("sshx {} alone is sshx {}.\n", group, spaced(operation.name));
+  }
+  return {};
+}
+
 std::string group_help(std::string_view group) {
   return fmt::format(
-      "Usage: sshx {} OPERATION [options]\n\n{}\nsshx {} OPERATION --help tells more.\n",
-      spaced(group), rows_of_group(group), spaced(group));
+      "Usage: sshx {} OPERATION [options]\n\n{}\n{}sshx {} OPERATION --help tells more.\n",
+      spaced(group), rows_of_group(group), default_of_group(group), spaced(group));
 }
 
 std::string general_help() {

@@ -46,6 +46,13 @@ std::string_view type_name(PropertyType type) noexcept {
   return "";
 }
 
+Error missing(const Property& property) {
+  auto error = refused(property, "required", "is required");
+  if (!property.choices.empty())
+    error.hint = fmt::format("one of {}", fmt::join(property.choices, ", "));
+  return error;
+}
+
 Error wrong_type(const Property& property, const Json& value) {
   return refused(property, "type",
                  fmt::format("must be {}, not {}", type_name(property.type), value.type_name()));
@@ -213,7 +220,7 @@ Result<Json> check_request(const Operation& operation, const Json& request, Surf
     if (const auto found = request.find(name); found != request.end()) {
       SSHX_TRY(checked[name], check_property(property, *found));
     } else if (property.required) {
-      return refused(property, "required", "is required");
+      return missing(property);
     } else if (!property.default_json.empty() && exists_on(property, surface)) {
       SSHX_TRY(checked[name], parse_json(property.default_json, "a default"));
     }

@@ -84,6 +84,7 @@ TEST(Help, ListsAGroupsOperations) {
   EXPECT_THAT(page, HasSubstr("audit query"));
   EXPECT_THAT(page, HasSubstr("audit show"));
   EXPECT_THAT(page, testing::Not(HasSubstr("host add")));
+  EXPECT_THAT(help_for({"mcp", "--help"}), HasSubstr("sshx mcp alone is sshx mcp serve."));
 }
 
 }  // namespace
