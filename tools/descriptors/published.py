@@ -43,15 +43,10 @@ def root(operation, kind, properties):
     return schema
 
 
-def mcp_request_schema(operation):
-    """The request as an agent can give it: nothing that is kept to the command line, and the numbers that hold there."""
-    properties = [p for p in operation.properties if not p.cli_only]
-    schema = {"type": "object", "properties": {p.name: plain(p.schema) | p.schema.get("x-mcp", {}) for p in properties}}
-    required = [p.name for p in operation.properties if p.required]
-    if required:
-        schema["required"] = required
-    schema["additionalProperties"] = False
-    return schema
+def tool_input_schema(operation):
+    """The same as a tool's arguments: the root that every client takes, whose words the tool has itself."""
+    kept = ("type", "properties", "required", "additionalProperties")
+    return {key: value for key, value in mcp_request_schema(operation).items() if key in kept}
 
 
 def plain(schema):

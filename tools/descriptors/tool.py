@@ -55,7 +55,7 @@ def published_tool(operation):
         "name": operation.tool["name"],
         "title": operation.title,
         "description": description(operation),
-        "inputSchema": published.mcp_request_schema(operation),
+        "inputSchema": published.tool_input_schema(operation),
         "outputSchema": {"type": "object", "properties": operation.tool["output"], "required": ["schema_version"]},
         "annotations": {"title": operation.title, **{hint: operation.tool["annotations"][hint] for hint in HINTS}},
     }
@@ -70,7 +70,7 @@ def compact(operation):
 
 def description(operation):
     """The description, its placeholders filled in with the numbers that hold for an agent."""
-    schema = published.mcp_request_schema(operation)
+    schema = published.tool_input_schema(operation)
 
     def number(match):
         name, key = match.groups()
@@ -93,7 +93,7 @@ def check(operation, documents):
         raise DescriptorError(f"{place}: name {tool['name']!r} must be words of [a-z] joined by _, at most {NAME_LIMIT} characters")
     check_description(place, operation)
     check_annotations(place, tool["annotations"])
-    check_input(place, published.mcp_request_schema(operation))
+    check_input(place, published.tool_input_schema(operation))
     check_output(place, operation, documents)
 
 

@@ -212,11 +212,17 @@ class PublishedTest(ToolWorkshop):
 
     def test_the_numbers_of_the_surface_win(self):
         operation = self.operation()
-        next(p for p in operation.properties if p.name == "wait_seconds").schema["x-mcp"] = {"default": 45, "maximum": 50}
+        next(p for p in operation.properties if p.name == "wait_seconds").mcp.update(default=45, maximum=50)
         self.assertEqual(tool.description(operation), "Does it within 45 s, in UTF-8, by sha256.")
         value = tool.published_tool(operation)["inputSchema"]["properties"]["wait_seconds"]
         self.assertEqual((value["default"], value["minimum"], value["maximum"]), (45, 0.5, 50))
         self.assertEqual(published.request_schema(operation)["properties"]["wait_seconds"]["default"], 60)
+
+    def test_the_arguments_are_the_request_of_the_surface(self):
+        operation = self.operation()
+        request, arguments = published.mcp_request_schema(operation), published.tool_input_schema(operation)
+        self.assertEqual(request["$id"], "urn:sshx:schema:thing.do.request.mcp")
+        self.assertEqual(request, {**request, **arguments})
 
     def test_the_shape(self):
         self.properties["body"]["x-surface"] = ["cli"]
