@@ -61,6 +61,14 @@ std::string milliseconds_text(long long milliseconds) {
   return fmt::format("{:g}s", static_cast<double>(milliseconds) / kMillisecondsPerSecond);
 }
 
+std::string limits_text(const exec::Limits& limits) {
+  auto text = fmt::format("connect {}, command {}", milliseconds_text(limits.connect_timeout_ms),
+                          milliseconds_text(limits.timeout_ms));
+  if (limits.host_timeout_ms) text += ", host " + milliseconds_text(*limits.host_timeout_ms);
+  if (limits.global_timeout_ms) text += ", all " + milliseconds_text(*limits.global_timeout_ms);
+  return text;
+}
+
 }  // namespace
 
 std::string preview_text(const exec::RunRequest& run) {
@@ -70,9 +78,7 @@ std::string preview_text(const exec::RunRequest& run) {
   text += line("stdin", input_text(run.action));
   text += line("identity", identity_text(run));
   text += line("host key", trust_text(run));
-  text += line("limits", fmt::format("connect {}, command {}",
-                                     milliseconds_text(run.limits.connect_timeout_ms),
-                                     milliseconds_text(run.limits.timeout_ms)));
+  text += line("limits", limits_text(run.limits));
   text += line("risk", fmt::format("{} (effects: {})", to_string(run.plan.risk),
                                    join(run.plan.effects, ", ")));
   text += line("bindable", run.plan.unresolved.empty() ? "yes" : "no");

@@ -11,11 +11,14 @@ using Deadline = Clock::time_point;
 /// The deadline that never comes.
 inline constexpr Deadline kNoDeadline = Deadline::max();
 
-/// `seconds` from now.
-[[nodiscard]] inline Deadline after(double seconds) {
-  return Clock::now() +
+/// `seconds` after `start`.
+[[nodiscard]] inline Deadline after(double seconds, Deadline start) {
+  return start +
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
+
+/// `seconds` from now.
+[[nodiscard]] inline Deadline after(double seconds) { return after(seconds, Clock::now()); }
 
 [[nodiscard]] inline bool passed(Deadline deadline) { return Clock::now() >= deadline; }
 

@@ -29,7 +29,10 @@ std::string_view to_string(InputMode mode) {
   return "";
 }
 
-Json or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 std::string_view kind_of(const Payload& payload) {
   return payload.interpreter ? "script" : "command";
@@ -173,7 +176,11 @@ Json limits_json(const Limits& limits) {
           {"timeout_ms", limits.timeout_ms},
           {"max_output_bytes", limits.max_output_bytes},
           {"server_alive_interval_ms", limits.server_alive_interval_ms},
-          {"server_alive_count_max", limits.server_alive_count_max}};
+          {"server_alive_count_max", limits.server_alive_count_max},
+          {"host_timeout_ms", or_null(limits.host_timeout_ms)},
+          {"global_timeout_ms", or_null(limits.global_timeout_ms)},
+          {"fail_fast", limits.fail_fast},
+          {"max_failures", or_null(limits.max_failures)}};
 }
 
 Plan make_plan(std::string_view operation, const SessionRequest& session,

@@ -45,6 +45,10 @@ struct Limits {
   long long max_output_bytes = 0;
   long long server_alive_interval_ms = 0;  ///< 0: never.
   long long server_alive_count_max = 0;
+  std::optional<long long> host_timeout_ms = std::nullopt;
+  std::optional<long long> global_timeout_ms = std::nullopt;
+  bool fail_fast = false;  ///< The first failure stops the start of further targets.
+  std::optional<long long> max_failures = std::nullopt;  ///< So many failures do.
 };
 
 /// A reviewed-before-run description (sshx.plan.v1) of one request, made offline.

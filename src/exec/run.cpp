@@ -5,9 +5,11 @@
 #include <csignal>
 
 #include "core/identifier.h"
+#include "core/text.h"
 #include "exec/audit_record.h"
 #include "exec/local_streams.h"
 #include "exec/local_terminal.h"
+#include "exec/run_deadlines.h"
 #include "exec/safe_output.h"
 
 namespace sshx::exec {
@@ -32,6 +34,25 @@ ExecutionResult planned_result(const RunRequest& run) {
   result.effects = run.plan.effects;
   result.warnings = run.notes;
   return result;
+}
+
+/// One target's part of a run: what is to be done, until when, and what comes of it.
+struct Execution {
+  const RunRequest& run;
+  RunDeadlines deadlines;
+  ExecutionResult& result;
+
+  [[nodiscard]] std::string place() const {
+    return host_and_port(run.session.target.address, run.session.target.port);
+  }
+};
+
+/// The deadlines of a target that starts now, in a run that began at `started`.
+RunDeadlines deadlines_of(const RunRequest& run, Deadline started) {
+  RunDeadlines deadlines;
+  if (run.host_timeout_seconds) deadlines.host = after(*run.host_timeout_seconds);
+  if (run.global_timeout_seconds) deadlines.global = after(*run.global_timeout_seconds, started);
+  return deadlines;
 }
 
 /// A cancelled or timed-out login says where it was.
@@ -71,58 +92,90 @@ Task<Status> open_terminal(Runtime runtime, ssh::Channel& channel, Deadline dead
   co_return Status();
 }
 
-/// Connection and command; fills in what is seen.
-Task<Status> carry_out(Runtime runtime, const RunRequest& run, ssh::CommandStreams streams,
-                       std::optional<LocalTerminal>& local, ExecutionResult& result) {
-  const auto connect_deadline = after(run.session.connect_timeout_seconds);
-  auto connection = co_await open_session(runtime, run.session, connect_deadline, result.observed,
-                                          result.warnings);
-  if (!connection) co_return at_phase(std::move(connection).error(), result.observed);
-  SSHX_CO_TRY(auto channel, co_await ssh::Channel::open(*connection, connect_deadline));
-  connection->watch(run.liveness);
-  std::optional<SignalWatch> resized;
-  if (run.action.payload.terminal) {
-    SSHX_CO_CHECK(co_await open_terminal(runtime, channel, connect_deadline, local, resized));
-  }
+/// The command on an open channel; what is stopped before its end is ended and looked for.
+Task<void> run_command(Runtime runtime, Execution& execution, ssh::Connection& connection,
+                       ssh::Channel& channel, ssh::CommandStreams streams) {
+  const auto& run = execution.run;
+  auto& result = execution.result;
   const auto started = Clock::now();
+  const auto command_deadline = after(run.timeout_seconds);
+  const auto deadline = execution.deadlines.within(command_deadline);
   const auto command = exec_request(run.action.payload);
-  result.outcome = co_await channel.run(command, streams, after(run.timeout_seconds));
+  result.outcome = co_await channel.run(command, streams, deadline);
+  auto& stopped = result.outcome.stopped;
+  if (stopped) {
+    stopped = execution.deadlines.named(std::move(*stopped), command_deadline, execution.place());
+  }
   if (is_left_running(result.outcome)) {
-    result.termination = co_await terminate(runtime, *connection, channel, run.session.target.user,
+    result.termination = co_await terminate(runtime, connection, channel, run.session.target.user,
                                             run.action.second_channel);
     result.outcome.request = channel.acknowledgement();
   }
   result.observed.exec_ms = milliseconds_between(started, Clock::now());
+}
+
+/// Connection, login, channel and command; up to the command, until `deadline`.
+Task<Status> connect_and_run(Runtime runtime, Execution& execution, ssh::CommandStreams streams,
+                             std::optional<LocalTerminal>& local, Deadline deadline) {
+  const auto& run = execution.run;
+  auto& result = execution.result;
+  auto connection =
+      co_await open_session(runtime, run.session, deadline, result.observed, result.warnings);
+  if (!connection) co_return at_phase(std::move(connection).error(), result.observed);
+  SSHX_CO_TRY(auto channel, co_await ssh::Channel::open(*connection, deadline));
+  connection->watch(run.liveness);
+  std::optional<SignalWatch> resized;
+  if (run.action.payload.terminal) {
+    SSHX_CO_CHECK(co_await open_terminal(runtime, channel, deadline, local, resized));
+  }
+  // What came in the last moment leaves no time for a command.
+  const auto& deadlines = execution.deadlines;
+  if (passed(deadlines.earliest())) co_return deadlines.timeout(Phase::execute, execution.place());
+  co_await run_command(runtime, execution, *connection, channel, streams);
   connection->disconnect();
   co_return Status();
+}
+
+/// All that is done on the target, within the deadlines; fills in what is seen.
+Task<Status> carry_out(Runtime runtime, Execution& execution, ssh::CommandStreams streams,
+                       std::optional<LocalTerminal>& local) {
+  const auto& deadlines = execution.deadlines;
+  // Evidence that was slow to keep may have used up all the time; then no packet is sent.
+  if (passed(deadlines.earliest())) co_return deadlines.timeout(Phase::connect, execution.place());
+  const auto connect_deadline = after(execution.run.session.connect_timeout_seconds);
+  const auto deadline = deadlines.within(connect_deadline);
+  auto status = co_await connect_and_run(runtime, execution, streams, local, deadline);
+  if (status) co_return status;
+  co_return deadlines.named(std::move(status).error(), connect_deadline, execution.place());
 }
 
 ExecutionResult::Output captured(const OutputCapture& capture, ssh::OutputStream stream) {
   return {capture.stream(stream).text(), capture.stream(stream).total()};
 }
 
-Task<Status> run_captured(Runtime runtime, const RunRequest& run,
-                          std::shared_ptr<ThreadSignal> changed, ExecutionResult& result) {
-  const auto input = make_input(run, changed);
-  OutputCapture capture(static_cast<std::size_t>(run.limits.max_output_bytes));
+Task<Status> run_captured(Runtime runtime, Execution& execution,
+                          std::shared_ptr<ThreadSignal> changed) {
+  const auto input = make_input(execution.run, changed);
+  OutputCapture capture(static_cast<std::size_t>(execution.run.limits.max_output_bytes));
   const ssh::CommandStreams streams{*input, capture, changed};
   std::optional<LocalTerminal> none;
-  auto status = co_await carry_out(runtime, run, streams, none, result);
-  result.standard_output = captured(capture, ssh::OutputStream::standard_output);
-  result.standard_error = captured(capture, ssh::OutputStream::standard_error);
+  auto status = co_await carry_out(runtime, execution, streams, none);
+  execution.result.standard_output = captured(capture, ssh::OutputStream::standard_output);
+  execution.result.standard_error = captured(capture, ssh::OutputStream::standard_error);
   co_return status;
 }
 
-Task<Status> run_streamed(Runtime runtime, const RunRequest& run, bool safely,
-                          std::shared_ptr<ThreadSignal> changed, ExecutionResult& result) {
-  const auto input = make_input(run, changed);
+Task<Status> run_streamed(Runtime runtime, Execution& execution, bool safely,
+                          std::shared_ptr<ThreadSignal> changed) {
+  const auto input = make_input(execution.run, changed);
+  auto& result = execution.result;
   StreamedOutput output(STDOUT_FILENO, STDERR_FILENO, changed);
   SafeOutput safe(output);
   ssh::OutputReceiver& receiver = safely ? static_cast<ssh::OutputReceiver&>(safe) : output;
   const ssh::CommandStreams streams{*input, receiver, changed};
   // Raw until the last of the output was written.
   std::optional<LocalTerminal> local;
-  auto status = co_await carry_out(runtime, run, streams, local, result);
+  auto status = co_await carry_out(runtime, execution, streams, local);
   safe.finish();
   const bool ended_well = status && !result.outcome.stopped;
   const auto until = ended_well ? kNoDeadline : after(kStalledReaderSeconds);
@@ -136,10 +189,11 @@ Task<Status> run_streamed(Runtime runtime, const RunRequest& run, bool safely,
 
 Status run_on_loop(const RunRequest& run, const RunOptions& options, ExecutionResult& result) {
   SSHX_TRY(const auto changed, ThreadSignal::make());
+  Execution execution{run, deadlines_of(run, options.started), result};
   return run_cancellable([&](Runtime runtime) {
     return options.output == OutputMode::captured
-               ? run_captured(runtime, run, changed, result)
-               : run_streamed(runtime, run, options.safe_output, changed, result);
+               ? run_captured(runtime, execution, changed)
+               : run_streamed(runtime, execution, options.safe_output, changed);
   });
 }
 

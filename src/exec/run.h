@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/deadline.h"
 #include "exec/audit_sink.h"
 #include "exec/result.h"
 #include "exec/run_request.h"
@@ -32,6 +33,8 @@ struct RunOptions {
   /// Null when `audit` is off, or when the store could not be opened, which `audit_failure` tells.
   AuditSink* sink = nullptr;
   std::optional<Error> audit_failure;
+  /// When the run began, which global_timeout_seconds is counted from.
+  Deadline started = Clock::now();
 };
 
 /// Carries the run out: evidence that it started, connection, command, evidence that it finished.

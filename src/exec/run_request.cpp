@@ -13,6 +13,17 @@ namespace {
 
 long long milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
+std::optional<long long> milliseconds(std::optional<double> seconds) {
+  if (!seconds) return std::nullopt;
+  return milliseconds(*seconds);
+}
+
+template <class T>
+std::optional<T> optional_value(const Json& request, const char* name) {
+  if (!request.contains(name)) return std::nullopt;
+  return request[name].get<T>();
+}
+
 Result<std::string> given_input(const Json& request, std::size_t limit,
                                 const Confinement& confinement) {
   if (request.contains("stdin")) return request["stdin"].get<std::string>();
@@ -70,12 +81,23 @@ Status prepare_liveness(const Json& request, RunRequest& run) {
       fmt::format("use at least {} seconds, or 0 to never ask", ssh::kShortestProbeSeconds));
 }
 
+Status check_failure_limits(const Json& request) {
+  if (!request.value("fail_fast", false) || !request.contains("max_failures")) return {};
+  return config_error("request_conflict",
+                      "fail_fast (--fail-fast) and max_failures (--max-failures) are both given",
+                      "give one: --fail-fast is --max-failures 1");
+}
+
 Limits limits_of(const RunRequest& run) {
   return {.connect_timeout_ms = milliseconds(run.session.connect_timeout_seconds),
           .timeout_ms = milliseconds(run.timeout_seconds),
           .max_output_bytes = run.request["max_output_bytes"].get<long long>(),
           .server_alive_interval_ms = milliseconds(run.liveness.interval_seconds),
-          .server_alive_count_max = run.liveness.count_max};
+          .server_alive_count_max = run.liveness.count_max,
+          .host_timeout_ms = milliseconds(run.host_timeout_seconds),
+          .global_timeout_ms = milliseconds(run.global_timeout_seconds),
+          .fail_fast = run.request["fail_fast"].get<bool>(),
+          .max_failures = optional_value<long long>(run.request, "max_failures")};
 }
 
 /// The request as a document may repeat it: without secrets typed into the command, and without
@@ -97,6 +119,7 @@ Result<RunRequest> prepare_run(const Json& request, const Confinement& confineme
   if (!request.value("dry_run", false)) {
     SSHX_CHECK(check_may_run(confinement));
   }
+  SSHX_CHECK(check_failure_limits(request));
   RunRequest run;
   run.request = request;
   run.action.intent = intent_of(request);
@@ -106,6 +129,8 @@ Result<RunRequest> prepare_run(const Json& request, const Confinement& confineme
   SSHX_CHECK(prepare_liveness(request, run));
   SSHX_TRY(run.session, plan_session(request, confinement.reach));
   run.timeout_seconds = request["timeout_seconds"].get<double>();
+  run.host_timeout_seconds = optional_value<double>(request, "host_timeout_seconds");
+  run.global_timeout_seconds = optional_value<double>(request, "global_timeout_seconds");
   if (request["second_channel"] == "never") run.action.second_channel = SecondChannel::never;
   run.limits = limits_of(run);
   run.notes = run.session.trust.known_hosts.warnings();

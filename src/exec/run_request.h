@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/json.h"
@@ -21,6 +22,8 @@ struct RunRequest {
   Limits limits;
   std::string input;  ///< The bytes of a given stdin.
   double timeout_seconds = 60;
+  std::optional<double> host_timeout_seconds;
+  std::optional<double> global_timeout_seconds;
   ssh::LivenessLimits liveness;
   std::vector<std::string> notes;  ///< What the caller should hear, known beforehand.
   Plan plan;

@@ -11,6 +11,10 @@ DEFAULT_LIMITS = {
     "max_output_bytes": 10485760,
     "server_alive_interval_ms": 5000,
     "server_alive_count_max": 3,
+    "host_timeout_ms": None,
+    "global_timeout_ms": None,
+    "fail_fast": False,
+    "max_failures": None,
 }
 
 

@@ -18,6 +18,8 @@ _FULL_RUN = ("--max-output-bytes", "1000")
 # A command that only KILL ends.
 STUBBORN = "trap '' INT TERM; sleep @; sleep @; sleep @; sleep @; sleep @; true"
 _SECOND_SESSION = b"nonce="
+# The limits that stop a command, each with the code of its error.
+LIMITS = {"timeout": "command", "host-timeout": "host", "global-timeout": "global"}
 
 
 def alone(proc_options="", setup=""):
@@ -137,14 +139,16 @@ class TerminationCase(LabCase):
     def interrupted(self, server, name, command, trigger, options=(), before_stop=None, **start):
         """Starts the command, stops it by `trigger` once it runs, and returns (document, what was left, work).
 
-        `trigger`: "timeout", or a signal's number; `before_stop(work)` is called just before the signal is sent.
+        `trigger`: one of LIMITS, or a signal's number; `before_stop(work)` is called just before the signal is sent.
         Everything that holds of every stopped command is checked here.
         """
-        if trigger == "timeout":
-            options = ("--timeout", "2s", *options)
+        is_limit = trigger in LIMITS
+        if is_limit:
+            # The command's own limit begins when it was sent; the others must leave time for the login.
+            options = (f"--{trigger}", "2s" if trigger == "timeout" else "4s", *options)
         work = Work(self, server, name, command, ("--json", *options), **start)
         self.addCleanup(work.clear)
-        if trigger != "timeout":
+        if not is_limit:
             work.begun()
             if before_stop is not None:
                 before_stop(work)
@@ -153,7 +157,7 @@ class TerminationCase(LabCase):
         left = work.left()
         self.assertEqual(done.code, 255, done)
         document = self.sshx.document(done, "sshx.result.v1")
-        self.assert_stopped(document, *(("timeout", "command") if trigger == "timeout" else ("cancelled", "signal")))
+        self.assert_stopped(document, *(("timeout", LIMITS[trigger]) if is_limit else ("cancelled", "signal")))
         self.assert_honest(document, left)
         self.assert_kept(document, work.token)
         return document, left, work

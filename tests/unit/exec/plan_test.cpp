@@ -109,6 +109,11 @@ TEST_F(PlanTest, EverySemanticInputCounts) {
       [](Inputs& i) { i.limits.max_output_bytes = 1001; },
       [](Inputs& i) { i.limits.server_alive_interval_ms = 5001; },
       [](Inputs& i) { i.limits.server_alive_count_max = 4; },
+      [](Inputs& i) { i.limits.host_timeout_ms = 60000; },
+      [](Inputs& i) { i.limits.host_timeout_ms = 60001; },
+      [](Inputs& i) { i.limits.global_timeout_ms = 60000; },
+      [](Inputs& i) { i.limits.fail_fast = true; }, [](Inputs& i) { i.limits.max_failures = 1; },
+      [](Inputs& i) { i.limits.max_failures = 2; },
       [](Inputs& i) {
         i.action.payload.interpreter = Interpreter{"sh", {}};
       },
@@ -309,12 +314,27 @@ TEST(LimitsJsonTest, EchoesTheEffectiveValues) {
                       .timeout_ms = 2,
                       .max_output_bytes = 3,
                       .server_alive_interval_ms = 4,
-                      .server_alive_count_max = 5};
+                      .server_alive_count_max = 5,
+                      .host_timeout_ms = 6,
+                      .global_timeout_ms = 7,
+                      .fail_fast = true,
+                      .max_failures = 8};
   EXPECT_EQ(limits_json(limits), Json({{"connect_timeout_ms", 1},
                                        {"timeout_ms", 2},
                                        {"max_output_bytes", 3},
                                        {"server_alive_interval_ms", 4},
-                                       {"server_alive_count_max", 5}}));
+                                       {"server_alive_count_max", 5},
+                                       {"host_timeout_ms", 6},
+                                       {"global_timeout_ms", 7},
+                                       {"fail_fast", true},
+                                       {"max_failures", 8}}));
+}
+
+TEST(LimitsJsonTest, ALimitThatIsNotThereIsNull) {
+  const Json json = limits_json(test::some_limits());
+  for (const auto* name : {"host_timeout_ms", "global_timeout_ms", "max_failures"})
+    EXPECT_TRUE(json.at(name).is_null()) << name;
+  EXPECT_EQ(json["fail_fast"], false);
 }
 
 }  // namespace

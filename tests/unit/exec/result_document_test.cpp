@@ -78,6 +78,10 @@ TEST(FingerprintTest, ChangesWithEveryFact) {
       [](ExecutionResult& r) { r.limits.max_output_bytes = 1; },
       [](ExecutionResult& r) { r.limits.server_alive_interval_ms = 1; },
       [](ExecutionResult& r) { r.limits.server_alive_count_max = 1; },
+      [](ExecutionResult& r) { r.limits.host_timeout_ms = 1; },
+      [](ExecutionResult& r) { r.limits.global_timeout_ms = 1; },
+      [](ExecutionResult& r) { r.limits.fail_fast = true; },
+      [](ExecutionResult& r) { r.limits.max_failures = 1; },
       [](ExecutionResult& r) { r.plan_hash = sha256_label("other"); },
       [](ExecutionResult& r) { r.risk = Risk::destructive; },
       [](ExecutionResult& r) {
