@@ -69,6 +69,13 @@ std::string limits_text(const exec::Limits& limits) {
   return text;
 }
 
+std::string bypass_text(const exec::Bypass& bypass) {
+  std::vector<std::string> asked;
+  if (bypass.force) asked.emplace_back("force");
+  if (bypass.no_safety_check) asked.emplace_back("no safety check");
+  return fmt::format("{}: {}", join(asked, ", "), bypass.reason);
+}
+
 }  // namespace
 
 std::string preview_text(const exec::RunRequest& run) {
@@ -79,6 +86,7 @@ std::string preview_text(const exec::RunRequest& run) {
   text += line("identity", identity_text(run));
   text += line("host key", trust_text(run));
   text += line("limits", limits_text(run.limits));
+  if (run.action.bypass) text += line("bypass", bypass_text(*run.action.bypass));
   text += line("risk", fmt::format("{} (effects: {})", to_string(run.plan.risk),
                                    join(run.plan.effects, ", ")));
   text += line("bindable", run.plan.unresolved.empty() ? "yes" : "no");

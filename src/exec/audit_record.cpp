@@ -44,6 +44,7 @@ Json started_record(const ExecutionResult& planned, std::string_view entry) {
   record["plan_hash"] = planned.plan_hash;
   record["risk"] = to_string(planned.risk);
   record["effects"] = planned.effects;
+  record["bypass"] = bypass_json(planned.action.bypass);
   record["local_user"] = local_user_name();
   record["sshx_version"] = build_info::kVersion;
   record["pid"] = ::getpid();

@@ -71,7 +71,8 @@ Json projection(std::string_view operation, const SessionRequest& session,
             {"bytes", action.stdin_bytes},
             {"held", action.stdin_held}}},
           {"second_channel", action.second_channel == SecondChannel::automatic},
-          {"limits", limits_json(limits)}};
+          {"limits", limits_json(limits)},
+          {"bypass", bypass_json(action.bypass)}};
 }
 
 std::vector<Plan::Unresolved> unresolved_parts(const SessionRequest& session,
@@ -198,6 +199,7 @@ Plan make_plan(std::string_view operation, const SessionRequest& session,
                    {"targets", Json::array({target_plan(session)})},
                    {"action", action_json(action)},
                    {"limits", limits_json(limits)},
+                   {"bypass", bypass_json(action.bypass)},
                    {"trust_snapshot", session.trust.known_hosts.digest()},
                    {"risk", to_string(plan.risk)},
                    {"effects", plan.effects},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "exec/admission.h"
 #include "exec/payload.h"
 #include "exec/session.h"
 
@@ -36,6 +37,7 @@ struct ActionSummary {
   std::size_t stdin_bytes = 0;  ///< Of a given input.
   bool stdin_held = false;      ///< It stays open until the command ends.
   SecondChannel second_channel = SecondChannel::automatic;
+  std::optional<Bypass> bypass;
 };
 
 /// The effective limits, echoed in plan and result.

@@ -137,6 +137,7 @@ void add_evidence(Json& json, const ExecutionResult& result) {
   json["plan_hash"] = result.plan_hash;
   json["risk"] = to_string(result.risk);
   json["effects"] = result.effects;
+  json["bypass"] = bypass_json(result.action.bypass);
   json["verified"] = nullptr;
   json["verification"] = nullptr;
   json["preconditions"] = Json::array();

@@ -104,7 +104,9 @@ Limits limits_of(const RunRequest& run) {
 /// stdin and script, of which the plan tells the length and, of a script, the digest.
 Json shown_request(const Json& request) {
   Json shown = request;
-  if (shown.contains("command")) shown["command"] = redact(request["command"].get<std::string>());
+  for (const auto* name : {"command", "bypass_reason"}) {
+    if (shown.contains(name)) shown[name] = redact(request[name].get<std::string>());
+  }
   for (const auto* name : {"stdin", "stdin_base64", "script"}) {
     if (shown.contains(name)) shown[name] = kRedacted;
   }
@@ -119,9 +121,10 @@ Result<RunRequest> prepare_run(const Json& request, const Confinement& confineme
   if (!request.value("dry_run", false)) {
     SSHX_CHECK(check_may_run(confinement));
   }
-  SSHX_CHECK(check_failure_limits(request));
   RunRequest run;
   run.request = request;
+  SSHX_TRY(run.action.bypass, read_admission(request));
+  SSHX_CHECK(check_failure_limits(request));
   run.action.intent = intent_of(request);
   const auto limit = request["max_payload_bytes"].get<std::size_t>();
   SSHX_TRY(run.action.payload, read_payload(request, limit, confinement));

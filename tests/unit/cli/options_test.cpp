@@ -352,6 +352,7 @@ std::pair<std::string, Json> sample(const Property& property) {
   std::string text = "text";
   if (!property.choices.empty()) text = property.choices.front();
   if (property.pattern.find('=') != std::string_view::npos) text = "key=value";
+  if (property.name == "expect_plan") text = "sha256:" + std::string(64, 'a');
   if (property.name == "fingerprint") text = "SHA256:" + std::string(43, 'A');
   if (property.type == PropertyType::string) return {text, Json(text)};
   return {text, Json::array({text})};

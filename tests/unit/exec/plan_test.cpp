@@ -136,6 +136,15 @@ TEST_F(PlanTest, EverySemanticInputCounts) {
       [](Inputs& i) { i.action.payload.terminal = true; },
       [](Inputs& i) { i.action.stdin_held = true; },
       [](Inputs& i) { i.action.second_channel = SecondChannel::never; },
+      [](Inputs& i) {
+        i.action.bypass = Bypass{.force = true, .no_safety_check = false, .reason = "because"};
+      },
+      [](Inputs& i) {
+        i.action.bypass = Bypass{.force = false, .no_safety_check = true, .reason = "because"};
+      },
+      [](Inputs& i) {
+        i.action.bypass = Bypass{.force = true, .no_safety_check = false, .reason = "else"};
+      },
       [](Inputs& i) { i.action.input = InputMode::inherited; },
       [](Inputs& i) {
         i.action.input = InputMode::given;

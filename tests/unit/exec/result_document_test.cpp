@@ -68,6 +68,8 @@ TEST(FingerprintTest, ChangesWithEveryFact) {
       [](ExecutionResult& r) { r.action.payload.environment = {"A=1"}; },
       [](ExecutionResult& r) { r.action.payload.terminal = true; },
       [](ExecutionResult& r) { r.action.intent = Intent::read; },
+      [](ExecutionResult& r) { r.action.bypass.emplace().force = true; },
+      [](ExecutionResult& r) { r.action.bypass.emplace().no_safety_check = true; },
       [](ExecutionResult& r) { r.action.input = InputMode::inherited; },
       [](ExecutionResult& r) {
         r.action.input = InputMode::given;
