@@ -206,6 +206,7 @@ std::string general_help() {
       "\nOperations:\n";
   for (const auto& group : next_words("")) text += rows_of_group(group);
   text += "\nEverywhere:\n" + row("--json", "Print exactly one JSON document on stdout.") +
+          row("--jsonl", "run: print a line of JSON for each event, when it happens.") +
           row("--request FILE", "Take the request as JSON from FILE (- is stdin).") +
           row("--help, --version", "Print help, or the version.");
   text += "\nExit codes:\n"

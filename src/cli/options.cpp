@@ -163,6 +163,11 @@ Status place_presentation(const Operation& operation, const ParsedOptions& parse
   SSHX_TRY(const Json values, presentation_values(operation, parsed));
   auto& presentation = invocation.presentation;
   presentation.json = values.value("json", false);
+  presentation.jsonl = values.value("jsonl", false);
+  if (presentation.json && presentation.jsonl) {
+    return config_error("usage", "--json and --jsonl do not go together",
+                        "give --json for one document, or --jsonl for a line for each event");
+  }
   presentation.quiet = values.value("quiet", false);
   presentation.safe_output = values.value("safe_output", false);
   presentation.die_with_parent = values.value("die_with_parent", false);

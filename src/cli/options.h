@@ -15,7 +15,8 @@ namespace sshx::cli {
 
 /// How the answer is given and what evidence is kept; not part of a request (design §2, rule 8).
 struct Presentation {
-  bool json = false;
+  bool json = false;   ///< One document.
+  bool jsonl = false;  ///< A document for each event, a line each.
   bool quiet = false;
   bool safe_output = false;           ///< Control bytes of a command's output made visible.
   bool die_with_parent = false;       ///< The end of the calling process cancels.
@@ -23,6 +24,9 @@ struct Presentation {
   std::string audit_db;               ///< Empty: the default store.
   Surface surface = Surface::cli;     ///< For whom the request is checked.
   exec::Confinement confinement;      ///< What the operator lets be done.
+
+  /// Whether stdout belongs to documents.
+  [[nodiscard]] bool for_machines() const noexcept { return json || jsonl; }
 };
 
 enum class Action : std::uint8_t { run_operation, help, version };

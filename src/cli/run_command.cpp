@@ -1,5 +1,7 @@
 #include "cli/run_command.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -25,6 +27,21 @@ class StoreSink final : public exec::AuditSink {
   audit::AuditLog log_;
 };
 
+/// Prints the events of a run, a line each. The first one that cannot be written is the last: half
+/// a line may be out by then.
+class EventLines final : public exec::EventSink {
+ public:
+  void write(const Json& event) override {
+    if (failure_) return;
+    auto written = Terminal::out(dump_json(event) + "\n");
+    if (!written) failure_ = std::move(written).error();
+  }
+  [[nodiscard]] const std::optional<Error>& failure() const noexcept { return failure_; }
+
+ private:
+  std::optional<Error> failure_;
+};
+
 exec::AuditMode audit_mode(const Presentation& presentation) {
   if (presentation.audit == "off") return exec::AuditMode::off;
   return presentation.audit == "required" ? exec::AuditMode::required
@@ -48,10 +65,10 @@ Result<audit::AuditLog> open_store(const Presentation& presentation, exec::Audit
 
 Result<int> preview(const Invocation& invocation, Terminal& terminal) {
   const auto run = exec::prepare_run(invocation.request, invocation.presentation.confinement);
-  if (!run && !invocation.presentation.json) return run.error();
+  if (!run && !invocation.presentation.for_machines()) return run.error();
   const auto document = run ? exec::preview_document(*run)
                             : exec::invalid_preview_document(invocation.request, run.error());
-  if (invocation.presentation.json) {
+  if (invocation.presentation.for_machines()) {
     SSHX_CHECK(terminal.out(dump_json(document) + "\n"));
   } else {
     SSHX_CHECK(terminal.out(preview_text(*run)));
@@ -60,9 +77,12 @@ Result<int> preview(const Invocation& invocation, Terminal& terminal) {
 }
 
 /// The run with the evidence that is asked for.
-exec::ExecutionResult execute(const exec::RunRequest& run, const Presentation& presentation) {
+exec::ExecutionResult execute(const exec::RunRequest& run, const Presentation& presentation,
+                              exec::EventSink& events) {
   exec::RunOptions options;
-  options.output = presentation.json ? exec::OutputMode::captured : exec::OutputMode::streamed;
+  options.output =
+      presentation.for_machines() ? exec::OutputMode::captured : exec::OutputMode::streamed;
+  if (presentation.jsonl) options.events = &events;
   options.safe_output = presentation.safe_output;
   options.audit = audit_mode(presentation);
   options.entry = entry();
@@ -87,10 +107,13 @@ void report(const exec::ExecutionResult& result, const Terminal& terminal) {
 }
 
 Status check_presentation(const Invocation& invocation) {
-  if (!invocation.presentation.json || !invocation.request.value("pty", false)) return {};
+  const auto& presentation = invocation.presentation;
+  if (!presentation.for_machines() || !invocation.request.value("pty", false)) return {};
   if (invocation.request.value("dry_run", false)) return {};
-  return config_error("request_conflict", "--pty and --json do not go together",
-                      "a terminal merges stderr into stdout and is for people: leave one out");
+  return config_error(
+      "request_conflict",
+      fmt::format("--pty and {} do not go together", presentation.json ? "--json" : "--jsonl"),
+      "a terminal merges stderr into stdout and is for people: leave one out");
 }
 
 }  // namespace
@@ -100,12 +123,16 @@ Result<int> run_run_command(const Invocation& invocation, Terminal& terminal) {
   if (invocation.request.value("dry_run", false)) return preview(invocation, terminal);
   SSHX_TRY(const auto run,
            exec::prepare_run(invocation.request, invocation.presentation.confinement));
-  const auto result = execute(run, invocation.presentation);
+  EventLines lines;
+  const auto result = execute(run, invocation.presentation, lines);
   if (invocation.presentation.json) {
     SSHX_CHECK(terminal.out(dump_json(exec::result_document(result)) + "\n"));
   }
   report(result, terminal);
-  return exec::exit_code(result);
+  if (!lines.failure()) return exec::exit_code(result);
+  // Not a refusal: no document may follow half a line.
+  terminal.report(*lines.failure());
+  return kFailure;
 }
 
 }  // namespace sshx::cli

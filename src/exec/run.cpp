@@ -221,6 +221,8 @@ std::string_view to_string(Entry entry) noexcept { return entry == Entry::mcp ? 
 
 ExecutionResult execute_run(const RunRequest& run, const RunOptions& options) {
   auto result = planned_result(run);
+  EventStream events(options.events, result.identity.run_id, options.started);
+  events.run_started(result);
   const auto audit_failure = keep_started(result, options);
   result.audit_status = options.audit == AuditMode::off ? AuditStatus::disabled
                         : audit_failure                 ? AuditStatus::failed
@@ -230,12 +232,15 @@ ExecutionResult execute_run(const RunRequest& run, const RunOptions& options) {
     result.error->at = Phase::admission;
   } else {
     if (audit_failure) result.warnings.push_back("no evidence is kept: " + audit_failure->message);
+    events.target_started(result);
     auto status = run_on_loop(run, options, result);
     if (!status) result.error = std::move(status).error();
   }
   result.duration_ms = milliseconds_between(result.identity.started_clock, Clock::now());
   finalise(result);
   keep_finished(result, options);
+  events.target_finished(result);
+  events.run_finished(exit_code(result));
   return result;
 }
 

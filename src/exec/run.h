@@ -5,6 +5,7 @@
 
 #include "core/deadline.h"
 #include "exec/audit_sink.h"
+#include "exec/event_stream.h"
 #include "exec/result.h"
 #include "exec/run_request.h"
 
@@ -33,14 +34,16 @@ struct RunOptions {
   /// Null when `audit` is off, or when the store could not be opened, which `audit_failure` tells.
   AuditSink* sink = nullptr;
   std::optional<Error> audit_failure;
+  EventSink* events = nullptr;  ///< Null: nobody wants to hear of events.
   /// When the run began, which global_timeout_seconds is counted from.
   Deadline started = Clock::now();
 };
 
 /// Carries the run out: evidence that it started, connection, command, evidence that it finished.
 /// SIGINT, SIGTERM and SIGHUP cancel it: what was started is ended and looked for first, unless a
-/// second one comes. Waits within the request's limits. Whatever happens is in
-/// the result; with AuditMode::required nothing is sent unless the started record was kept.
+/// second one comes. Waits within the request's limits, and for the sink of events. Whatever
+/// happens is in the result; with AuditMode::required nothing is sent unless the started record was
+/// kept.
 [[nodiscard]] ExecutionResult execute_run(const RunRequest& run, const RunOptions& options);
 
 }  // namespace sshx::exec

@@ -13,15 +13,15 @@ import jsonschema
 from tests.lab import LabCase, TargetCase
 from tests.lab.documents import parse
 from tests.lab.lab import ROOT
-from tests.lab.sshx import binary_path
+from tests.lab.sshx import binary_path, with_option
 
 _OPERATIONS = (
     "audit.query", "audit.show", "host.add", "host.list", "host.remove", "host.show", "host.test", "host.trust",
-    "host.update", "run", "schema.list", "schema.show",
+    "host.update", "mcp.config", "mcp.serve", "run", "schema.list", "schema.show",
 )  # fmt: skip
 _DOCUMENTS = (
-    "sshx.audit.query.v1", "sshx.error.v1", "sshx.hosts.v1", "sshx.plan.v1", "sshx.request.v1", "sshx.result.v1",
-    "sshx.schemas.v1", "sshx.version.v1",
+    "sshx.adapter.v1", "sshx.audit.query.v1", "sshx.error.v1", "sshx.event.v1", "sshx.hosts.v1", "sshx.plan.v1", "sshx.request.v1",
+    "sshx.result.v1", "sshx.schemas.v1", "sshx.version.v1",
 )  # fmt: skip
 _TOOLS = ("sshx_audit_query", "sshx_host_list", "sshx_run")
 _USAGE_CODES = ("usage", "unknown_option", "unknown_command", "unknown_property", "type", "range", "required", "pattern")
@@ -253,17 +253,24 @@ class DocumentedCommandTest(TargetCase):
             with open(path, encoding="utf-8") as file:
                 descriptor = json.load(file)
             words = descriptor["operation"].split(".")
+            spelled = words[:1] if descriptor.get("group_default") else words
             for example in descriptor["examples"]:
                 with self.subTest(example["command"]):
-                    command = example["command"].split("<")[0].replace("$FINGERPRINT", "SHA256:" + "A" * 43)
+                    command = re.split("[<>]", example["command"])[0].replace("$FINGERPRINT", "SHA256:" + "A" * 43)
                     arguments = shlex.split(command)
-                    self.assertEqual(arguments[: len(words) + 1], ["sshx", *words])
-                    rest = [word for word in arguments[len(words) + 1 :] if word != "--json"]
-                    # Good usage shows offline too; an example's address is nobody's to call.
-                    preview = ["--dry-run"] if descriptor["operation"] == "run" else []
-                    done = self.sshx.run(*words, "--json", *preview, *rest)
-                    error = parse(done.out).get("error")
-                    self.assertNotIn(error and error["code"], _USAGE_CODES)
+                    self.assertEqual(arguments[: len(spelled) + 1], ["sshx", *spelled])
+                    self._is_good_usage(descriptor, arguments[1:])
+
+    def _is_good_usage(self, descriptor, arguments):
+        if "json" not in descriptor["presentation"]:
+            self.sshx.ok(*arguments)
+            return
+        # Good usage shows offline too; an example's address is nobody's to call.
+        preview = ["--dry-run"] if descriptor["operation"] == "run" else []
+        form = [] if {"--json", "--jsonl"} & set(arguments) else ["--json"]
+        done = self.sshx.run(*with_option(arguments, *form, *preview))
+        error = parse(done.out).get("error")
+        self.assertNotIn(error and error["code"], _USAGE_CODES)
 
 
 if __name__ == "__main__":

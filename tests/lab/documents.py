@@ -7,6 +7,10 @@ import re
 import jsonschema
 
 
+# In the order in which a stream of one target has them; `target_started` only where it was started.
+_EVENTS = ("run_started", "target_started", "target_finished", "run_finished")
+
+
 def _unique_keys(pairs):
     names = [name for name, _ in pairs]
     if len(names) != len(set(names)):
@@ -60,6 +64,34 @@ def closed(schema):
     return copy
 
 
+def check_stream(events, is_whole):
+    """The laws of sshx.event.v1 for one target: order, numbers, one run, and counts that follow from the events."""
+    names = [event.get("event") for event in events]
+    laws = [
+        set(names) <= set(_EVENTS) and names == [name for name in _EVENTS if name in names],
+        [event["seq"] for event in events] == list(range(1, len(events) + 1)),
+        len({event["run_id"] for event in events}) == 1,
+        [event["time"] for event in events] == sorted(event["time"] for event in events),
+        not is_whole or names in (list(_EVENTS), [name for name in _EVENTS if name != "target_started"]),
+    ]
+    if not all(laws):
+        raise AssertionError(f"the stream breaks law {laws.index(False)}: {names}\n{json.dumps(events, indent=1)[:4000]}")
+    if is_whole:
+        _check_counts(events)
+
+
+def _check_counts(events):
+    result, end = events[-2]["result"], events[-1]
+    uncertain = result["executed"] is None or result["completion"] == "unknown"
+    fate = "uncertain" if uncertain else "succeeded" if result["success"] else "failed"
+    expected = {name: int(name == fate) for name in ("succeeded", "failed", "skipped", "uncertain")}
+    expected |= {"selected": 1, "started": sum(event["event"] == "target_started" for event in events)}
+    if end["counts"] != expected or result["run_id"] != end["run_id"]:
+        raise AssertionError(f"the counts are {end['counts']}, not {expected}")
+    if {event["execution_id"] for event in events if "execution_id" in event} != {result["execution_id"]}:
+        raise AssertionError(f"the events name other executions than the result: {json.dumps(events, indent=1)[:4000]}")
+
+
 class Documents:
     """The schemas of one folder, by `schema_version`, and the error codes that the contract lists."""
 
@@ -92,6 +124,15 @@ class Documents:
             raise AssertionError(f"stdout is not one JSON document ({error}): {text[:400]!r}") from error
         self.validate(document)
         return document
+
+    def parse_stream(self, raw, is_whole=True):
+        """The events of `raw` (bytes), each validated, with the laws of a stream; what was cut off is a prefix of one."""
+        lines = raw.split(b"\n")
+        if lines.pop() != b"":
+            raise AssertionError(f"the stream does not end with a line feed: {raw[-80:]!r}")
+        events = [self.parse_one(line + b"\n") for line in lines]
+        check_stream(events, is_whole)
+        return events
 
     def validate(self, document):
         """Fails unless `document` names a known schema_version and obeys its schema."""

@@ -205,6 +205,23 @@ class Sshx:
             raise AssertionError(f"expected exit {code}\n{done}")
         return self.document(done, version)
 
+    def stream(self, *arguments, code=None, **options):
+        """Runs it with --jsonl; returns its events, validated. `code`: the exit code that is expected, if given."""
+        done = self.run(*with_option(arguments, "--jsonl"), **options)
+        if code is not None and done.code != code:
+            raise AssertionError(f"expected exit {code}\n{done}")
+        return self.events(done)
+
+    def events(self, done, is_whole=True):
+        """The events that a finished run printed, validated with the laws of a stream."""
+        try:
+            events = self.documents.parse_stream(done.out, is_whole)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{done}") from error
+        if is_whole and events[-1]["exit_code"] != done.code:
+            raise AssertionError(f"the stream ends with exit code {events[-1]['exit_code']}\n{done}")
+        return events
+
     def document(self, done, version=None):
         """The one document that a finished run printed, validated."""
         try:

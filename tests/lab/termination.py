@@ -225,8 +225,8 @@ class TerminationCase(LabCase):
         self.assertIsNotNone(event["finished_at"])
 
 
-def run_until_reader_goes(sshx, arguments, until):
-    """Runs sshx in text mode with a reader of its stdout that goes away once `until` (bytes) has come."""
+def run_until_reader_goes(sshx, arguments, until, then=lambda: None):
+    """Runs sshx with a reader of its stdout that goes away once `until` (bytes) has come; calls `then` after that."""
     read_end, write_end = os.pipe()
     argv = [sshx.binary, *map(str, arguments)]
     process = processes.start(
@@ -240,6 +240,7 @@ def run_until_reader_goes(sshx, arguments, until):
             seen += chunk
     finally:
         os.close(read_end)
+    then()
     error = process.stderr.read()
     process.stderr.close()
     return Completed(argv, process.wait(), seen, error)

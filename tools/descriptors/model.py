@@ -36,7 +36,7 @@ COMPLETIONS = {"host", "file", "schema", "operation"}
 # What --help can show in 80 columns, indented by two.
 EXAMPLE_WIDTH = 78
 # The command line keeps these for itself, on every operation.
-RESERVED_FLAGS = {"help", "version", "jsonl"}
+RESERVED_FLAGS = {"help", "version"}
 RESERVED_SHORTS = {"h", "V"}
 
 

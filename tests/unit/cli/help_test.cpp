@@ -77,6 +77,7 @@ TEST(Help, ListsEveryOperationOnTheGeneralPage) {
   for (const auto& operation : operations())
     EXPECT_THAT(page, HasSubstr(std::string(operation.summary)));
   EXPECT_THAT(page, HasSubstr("255"));
+  for (const auto* flag : {"--json ", "--jsonl ", "--request "}) EXPECT_THAT(page, HasSubstr(flag));
 }
 
 TEST(Help, ListsAGroupsOperations) {

@@ -121,6 +121,16 @@ TEST(ParseInvocation, ReadsPresentationOptions) {
   EXPECT_EQ(parse({"run"})->presentation.audit, "best-effort");
 }
 
+TEST(ParseInvocation, KnowsTheTwoFormsForMachines) {
+  const auto line = parse({"run", "--jsonl", "-t", "a"});
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->presentation.jsonl);
+  EXPECT_TRUE(line->presentation.for_machines());
+  EXPECT_FALSE(line->presentation.json);
+  EXPECT_TRUE(parse({"run", "--json"})->presentation.for_machines());
+  EXPECT_FALSE(parse({"run"})->presentation.for_machines());
+}
+
 TEST(ParseInvocation, RepeatingASwitchIsHarmless) {
   const auto parsed = parse({"run", "--json", "-t", "a", "--json", "--dry-run", "--dry-run"});
   ASSERT_TRUE(parsed);
@@ -200,6 +210,8 @@ TEST(ParseInvocation, RefusesWithCodeNamesAndAdvice) {
       {{"run", "--target", "--", "ls"}, "usage", "--target needs a value", ""},
       {{"run", "--target", "--json"}, "usage", "--target needs a value", "--target=VALUE"},
       {{"run", "--json=yes"}, "usage", "--json takes no value", ""},
+      {{"run", "--jsonl", "--json"}, "usage", "--json and --jsonl", "--jsonl"},
+      {{"host", "list", "--jsonl"}, "unknown_option", "--jsonl", ""},
       {{"run", "--port", "1", "--port", "2"}, "usage", "--port is given 2 times", ""},
       {{"run", "--json", "--audit", "off", "--audit", "off"},
        "usage",

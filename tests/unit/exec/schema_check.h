@@ -63,7 +63,25 @@ inline void check_object(const Json& value, const Json& schema, const std::strin
   }
 }
 
+/// The branch of a oneOf whose constants are those of `value`.
+inline Json branch_of(const Json& value, const Json& branches, const std::string& where) {
+  for (const Json& branch : branches) {
+    bool fits = true;
+    for (const auto& [name, member] : branch["properties"].items())
+      if (member.contains("const")) fits = fits && value.value(name, Json()) == member["const"];
+    if (fits) return branch;
+  }
+  ADD_FAILURE() << where << " fits no branch: " << dump_json(value);
+  return Json::object();
+}
+
 inline void check_schema(const Json& value, const Json& schema, const std::string& where) {
+  if (schema.contains("oneOf"))
+    return check_schema(value, branch_of(value, schema["oneOf"], where), where);
+  if (schema.contains("$ref")) {
+    const auto name = schema["$ref"].get<std::string>().substr(std::string("urn:sshx:").size());
+    return check_schema(value, document_schema(name), where);
+  }
   if (schema.contains("type")) {
     EXPECT_TRUE(has_one_type(value, schema["type"])) << where << " is " << dump_json(value);
   }
