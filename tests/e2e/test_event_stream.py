@@ -149,7 +149,7 @@ class WhenItHappensTest(StreamCase, TargetCase):
         with open(log, encoding="utf-8", errors="replace") as file:
             calls = file.read().splitlines()
         at = {
-            name: next(number for number, call in enumerate(calls) if "write(1" in call and name in call)
+            name: next(number for number, call in enumerate(calls) if " write(" in call and name in call)
             for name in ("run_started", "target_started", "target_finished", "run_finished")
         }
         kept = [number for number, call in enumerate(calls) if "pwrite64(" in call and self.sshx.audit_path in call]
@@ -218,14 +218,14 @@ class ReaderTest(StreamCase, TargetCase):
             descriptor = full.fileno()
             done = self.sshx.run(
                 *self.words(),
-                prefix=("strace", "-f", "-qq", "-o", log, "-e", "trace=write", "sh", "-c", f'exec "$@" >&{descriptor}', "-"),
+                prefix=("strace", "-f", "-qq", "-y", "-o", log, "-e", "trace=write", "sh", "-c", f'exec "$@" >&{descriptor}', "-"),
                 pass_fds=(descriptor,),
                 environment=self.traced_environment(),
             )
         self.assertEqual(done.code, 255)
         self.assertTrue(done.err.startswith(b"sshx: "), done)
         with open(log, encoding="utf-8", errors="replace") as file:
-            self.assertEqual(len(re.findall(r"write\(1,", file.read())), 1)
+            self.assertEqual(len(re.findall(r" write\(\d+</dev/full>,", file.read())), 1)
         self.assert_done()
 
 

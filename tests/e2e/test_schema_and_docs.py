@@ -1,6 +1,7 @@
 """`sshx schema`, `sshx --version`, the man pages, completion, and the commands that the documentation shows."""
 
 import glob
+import itertools
 import json
 import os
 import re
@@ -256,8 +257,8 @@ class DocumentedCommandTest(TargetCase):
             spelled = words[:1] if descriptor.get("group_default") else words
             for example in descriptor["examples"]:
                 with self.subTest(example["command"]):
-                    command = re.split("[<>]", example["command"])[0].replace("$FINGERPRINT", "SHA256:" + "A" * 43)
-                    arguments = shlex.split(command)
+                    words_of = shlex.split(example["command"].replace("$FINGERPRINT", "SHA256:" + "A" * 43))
+                    arguments = list(itertools.takewhile(lambda word: word not in ("<", ">"), words_of))
                     self.assertEqual(arguments[: len(spelled) + 1], ["sshx", *spelled])
                     self._is_good_usage(descriptor, arguments[1:])
 
