@@ -36,7 +36,7 @@ void check_accepted(const Operation& operation, const Json& request, const Json&
     require(!property.required || checked.contains(std::string(property.name)),
             "what is required is there");
   }
-  const auto again = check_request(operation, checked, Surface::cli);
+  const auto again = check_request(operation, checked, surface);
   require(again && dump_json(*again) == dump_json(checked),
           "a checked request passes, and stays as it is");
 }
