@@ -21,9 +21,11 @@ Json end_json(const std::optional<ChildEnd>& end) {
           {"signal", end->signaled ? Json(end->status) : Json(nullptr)}};
 }
 
+/// Redacted before it is cut, since half a secret is not known for one.
 std::string last_words(std::string_view text) {
-  if (text.size() > kLastWords) text.remove_prefix(text.size() - kLastWords);
-  return printable(redact(text));
+  auto words = redact(text);
+  if (words.size() > kLastWords) words.erase(0, words.size() - kLastWords);
+  return printable(words);
 }
 
 Error with_hint(Error error, const AdapterFacts& facts, bool ran) {
