@@ -10,11 +10,6 @@ namespace {
 /// What a person needs of a child's last words.
 constexpr std::size_t kLastWords = 2048;
 
-bool has_run(const AdapterFacts& facts) {
-  return facts.end && (facts.end->signaled || facts.end->status != ChildProcess::kNotExecuted ||
-                       !facts.execution.is_null());
-}
-
 Json end_json(const std::optional<ChildEnd>& end) {
   if (!end) return nullptr;
   return {{"status", end->signaled ? Json(nullptr) : Json(end->status)},
@@ -41,7 +36,8 @@ Error with_hint(Error error, const AdapterFacts& facts, bool ran) {
 }  // namespace
 
 Json adapter_document(const Error& error, const AdapterFacts& facts) {
-  const bool ran = has_run(facts);
+  // A status proves nothing: any that a remote command has is the child's, too.
+  const bool ran = facts.end.has_value();
   const auto explained = with_hint(error, facts, ran);
   return {{"schema_version", "sshx.adapter.v1"},
           {"success", false},

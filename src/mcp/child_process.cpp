@@ -16,7 +16,9 @@ namespace sshx::mcp {
 namespace {
 
 constexpr std::size_t kReadSize = 64UL * 1024;
-constexpr std::string_view kCannotExecute = "sshx: the program cannot be executed\n";
+/// Of a child that ends before it became the program; its parent tells this from an end of the
+/// program itself.
+constexpr int kNotExecuted = 127;
 
 struct PipeEnds {
   UniqueFd read;
@@ -45,15 +47,36 @@ struct Launch {
   char* const* arguments;
   char* const* environment;
   std::array<int, 3> streams;
+  int failure;  ///< Takes the errno of a program that cannot be executed; closed by one that can.
   pid_t parent;
 };
 
+/// Keeps every signal from this thread while it lives. What is forked meanwhile must not run this
+/// process's handlers: they would tell the parent of a signal that was the child's, and the child
+/// would survive it.
+class SignalPause {
+ public:
+  SignalPause() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+
+  SignalPause(const SignalPause&) = delete;
+  SignalPause& operator=(const SignalPause&) = delete;
+
+  ~SignalPause() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+/// A child is not to live with what this process, or whoever started it, ignores or blocks.
 void reset_signals() {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
-  // SIGTERM must be able to end the child, whatever this process was started with.
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE})
-    ::sigaction(number, &standard, nullptr);
+  // Those that cannot be changed have their default.
+  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -64,15 +87,44 @@ void reset_signals() {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The parent may have ended before that was asked for.
-  if (::getppid() != launch.parent) ::_exit(ChildProcess::kNotExecuted);
+  if (::getppid() != launch.parent) ::_exit(kNotExecuted);
   for (int number = 0; number < 3; ++number)
     ::dup2(launch.streams[static_cast<std::size_t>(number)], number);
   ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   reset_signals();
   ::execve(launch.path, launch.arguments, launch.environment);
-  [[maybe_unused]] const auto said =
-      ::write(STDERR_FILENO, kCannotExecute.data(), kCannotExecute.size());
-  ::_exit(ChildProcess::kNotExecuted);
+  const int error_number = errno;
+  [[maybe_unused]] const auto told = ::write(launch.failure, &error_number, sizeof error_number);
+  ::_exit(kNotExecuted);
+}
+
+/// Why the child became no program; 0 when it did, or was ended before it could.
+int exec_failure(const UniqueFd& told) {
+  int error_number = 0;
+  ssize_t count = 0;
+  do {
+    count = ::read(told.get(), &error_number, sizeof error_number);
+  } while (count < 0 && errno == EINTR);
+  return count == static_cast<ssize_t>(sizeof error_number) ? error_number : 0;
+}
+
+Result<pid_t> launch(const Program& program, std::array<int, 3> streams, const UniqueFd& failure) {
+  const auto arguments = pointers(program.arguments);
+  const auto environment = pointers(program.environment);
+  const Launch made{program.path.c_str(), arguments.data(), environment.data(), streams,
+                    failure.get(),        ::getpid()};
+  const SignalPause pause;
+  const pid_t pid = ::fork();
+  if (pid == 0) become(made);
+  if (pid < 0) return io_error("start", program.path, errno);
+  // Both sides do it, so that neither can come too late.
+  ::setpgid(pid, pid);
+  return pid;
+}
+
+void reap(pid_t pid) {
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace
@@ -143,18 +195,14 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(asio::io_context& cont
   SSHX_TRY(auto in, make_pipe());
   SSHX_TRY(auto out, make_pipe());
   SSHX_TRY(auto err, make_pipe());
-  const auto arguments = pointers(program.arguments);
-  const auto environment = pointers(program.environment);
-  const Launch launch{program.path.c_str(),
-                      arguments.data(),
-                      environment.data(),
-                      {in.read.get(), out.write.get(), err.write.get()},
-                      ::getpid()};
-  const pid_t pid = ::fork();
-  if (pid == 0) become(launch);
-  if (pid < 0) return io_error("start", program.path, errno);
-  // Both sides do it, so that neither can come too late.
-  ::setpgid(pid, pid);
+  SSHX_TRY(auto failure, make_pipe());
+  SSHX_TRY(const pid_t pid,
+           launch(program, {in.read.get(), out.write.get(), err.write.get()}, failure.write));
+  failure.write = UniqueFd();
+  if (const int error_number = exec_failure(failure.read); error_number != 0) {
+    reap(pid);
+    return io_error("execute", program.path, error_number);
+  }
   auto streams =
       std::make_shared<Streams>(context, std::move(in.write), std::move(out.read),
                                 std::move(err.read), std::move(input), changed, std::move(receive));
@@ -169,8 +217,7 @@ ChildProcess::~ChildProcess() {
   streams_->abandon();
   if (end_) return;
   kill_group();
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  reap(pid_);
 }
 
 const std::optional<ChildEnd>& ChildProcess::look() {
@@ -181,7 +228,7 @@ const std::optional<ChildEnd>& ChildProcess::look() {
       info.si_pid == pid_;
   if (!has_ended) return end_;
   kill_group();
-  ::waitpid(pid_, nullptr, 0);
+  reap(pid_);
   end_ = ChildEnd{info.si_status, info.si_code != CLD_EXITED};
   return end_;
 }

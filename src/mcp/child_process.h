@@ -41,12 +41,13 @@ class ChildProcess {
   using Receive = std::function<void(ChildStream, std::string_view)>;
 
   /// Starts `program`, gives it `input` on stdin and then the end of it. `changed` is notified when
-  /// bytes came and when a stream ended. A program that cannot be executed is a child that ends
-  /// with status kNotExecuted. Returns: local_io when the system has no process or descriptor left.
+  /// bytes came and when a stream ended. Waits until the program runs, so that there is a child
+  /// only where something was executed. The process must ignore SIGPIPE, since a child need not
+  /// read its input. Returns: local_io when the program cannot be executed, or the system has no
+  /// process or descriptor left.
   [[nodiscard]] static Result<std::unique_ptr<ChildProcess>>
   start(asio::io_context& context, const Program& program, std::string input, Wakeup& changed,
         Receive receive);
-  static constexpr int kNotExecuted = 127;
 
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

@@ -38,7 +38,7 @@ TEST(AdapterDocumentTest, SaysThatNothingRanOnlyWhereNoChildDid) {
 /// A status is no proof of anything: a remote command's own 127 is the child's, too.
 TEST(AdapterDocumentTest, AChildThatEndedMayHaveDoneAnything) {
   for (const auto& end : {ChildEnd{0, false}, ChildEnd{1, false}, ChildEnd{126, false},
-                          ChildEnd{255, false}, ChildEnd{9, true}}) {
+                          ChildEnd{127, false}, ChildEnd{255, false}, ChildEnd{9, true}}) {
     const auto document = document_of(facts_of(end));
     EXPECT_EQ(document["executed"], Json(nullptr)) << end.status;
     EXPECT_EQ(document["error"]["retry_safety"], "verify_first") << end.status;
