@@ -18,6 +18,11 @@ bool is_document(const Json& value) {
          value["schema_version"].is_string();
 }
 
+void keep_text(const Json& event, const char* name, Json& kept) {
+  const auto found = event.find(name);
+  if (found != event.end() && found->is_string()) kept = *found;
+}
+
 }  // namespace
 
 void AnswerReader::fail(std::string code, std::string message) {
@@ -68,6 +73,9 @@ void AnswerReader::take_line(std::string_view line) {
 }
 
 void AnswerReader::take_event(Json event) {
+  if (events_ == 0 && !document_.is_null()) {
+    return fail("malformed", "events stand beside a document");
+  }
   ++events_;
   if (events_ > limits_.events) {
     return fail("too_many_events", fmt::format("more than {} events came", limits_.events));
@@ -76,8 +84,8 @@ void AnswerReader::take_event(Json event) {
   if (event.value("seq", Json()) != events_ || run_finished_) {
     return fail("malformed", fmt::format("event {} is out of order", events_));
   }
-  if (event.contains("run_id")) run_id_ = event["run_id"];
-  if (event.contains("execution_id")) execution_id_ = event["execution_id"];
+  keep_text(event, "run_id", run_id_);
+  keep_text(event, "execution_id", execution_id_);
   if (name == "run_started" && event.value("selected", Json()).is_number_unsigned()) {
     selected_ = event["selected"].get<std::size_t>();
   }
