@@ -46,7 +46,8 @@ class LineFraming final : public Framing {
  private:
   std::size_t limit_;
   std::string buffer_;
-  std::size_t searched_ = 0;  ///< Bytes of the buffer that hold no end of a line.
+  std::size_t begin_ = 0;     ///< Where in the buffer what was not given out begins.
+  std::size_t searched_ = 0;  ///< Up to where no end of a line stands after that.
   bool skipping_ = false;
 };
 
