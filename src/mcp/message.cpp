@@ -5,6 +5,9 @@
 namespace sshx::mcp {
 namespace {
 
+/// Longer than any name of a method, a tool or a revision.
+constexpr std::size_t kQuotedBytes = 100;
+
 bool is_id(const Json& value) { return value.is_string() || value.is_number_integer(); }
 
 Malformed invalid(const Json& value, std::string why) {
@@ -35,6 +38,11 @@ Message read_message(Json value) {
   if (!is_id(*id)) return invalid(value, "id must be a string or an integer");
   if (!params.is_object()) return Malformed{*id, {kInvalidParams, "params must be an object"}};
   return Request{*id, method->get<std::string>(), std::move(params)};
+}
+
+std::string quoted_word(std::string_view word) {
+  const bool is_long = word.size() > kQuotedBytes;
+  return dump_json(std::string(word.substr(0, kQuotedBytes)) + (is_long ? "..." : ""));
 }
 
 Json result_response(const Json& id, Json result) {

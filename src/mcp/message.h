@@ -49,6 +49,9 @@ using Message = std::variant<Request, Notification, Response, Malformed>;
 /// Reads one JSON value as a JSON-RPC 2.0 message.
 [[nodiscard]] Message read_message(Json value);
 
+/// A client's own word as a fault quotes it: as JSON, and cut where it is long.
+[[nodiscard]] std::string quoted_word(std::string_view word);
+
 [[nodiscard]] Json result_response(const Json& id, Json result);
 /// Without `id` where none could be read: MCP has no null id.
 [[nodiscard]] Json error_response(const std::optional<Json>& id, const Fault& fault);

@@ -17,7 +17,7 @@ bool is_stateless(const Request& request) {
 
 Fault unsupported(const std::string& requested) {
   return {kUnsupportedVersion,
-          "protocol version " + requested + " is not supported",
+          "protocol version " + quoted_word(requested) + " is not supported",
           {{"supported", kStatelessRevisions}, {"requested", requested}}};
 }
 
