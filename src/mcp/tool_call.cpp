@@ -27,6 +27,13 @@ double seconds_of(const Json& arguments, const char* name, double otherwise) {
   return found != arguments.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
+/// The id that events told, else the one in the document.
+Json known_id(const Json& told, const Json& document, const char* name) {
+  if (!told.is_null() || !document.is_object()) return told;
+  const auto found = document.find(name);
+  return found != document.end() && found->is_string() ? *found : Json(nullptr);
+}
+
 /// The fields of a document that say how it ended, without what may be large.
 Json summary_of(const Json& document) {
   Json summary = Json::object();
@@ -62,13 +69,18 @@ Program ToolCall::program() const {
 }
 
 double ToolCall::watchdog_seconds() const {
+  // What is no time is for the child to refuse, which has its reasons and words.
   const double global = seconds_of(arguments_, "global_timeout_seconds", HUGE_VAL);
-  return std::min(limits_.watchdog_seconds, global + limits_.report_seconds);
+  return std::min(limits_.watchdog_seconds, std::max(global, 0.0) + limits_.report_seconds);
 }
 
 void ToolCall::receive(ChildStream stream, std::string_view bytes) {
   if (stream == ChildStream::standard_output) return reader_.receive(bytes);
-  stderr_ += bytes.substr(0, limits_.child_stderr_bytes - stderr_.size());
+  // The end of it is what is told.
+  stderr_ += bytes;
+  if (stderr_.size() > limits_.child_stderr_bytes) {
+    stderr_.erase(0, stderr_.size() - limits_.child_stderr_bytes);
+  }
 }
 
 void ToolCall::stop(Stop reason) {
@@ -108,6 +120,12 @@ void ToolCall::kill() {
 }
 
 Task<std::optional<ToolAnswer>> ToolCall::run() {
+  // What was stopped before its turn came must not begin.
+  if (stop_ == Stop::cancelled) co_return std::nullopt;
+  if (stop_ != Stop::none) {
+    co_return adapter_answer(
+        adapter_error("shutdown", "the server ended before the call was started"), nullptr);
+  }
   auto child = ChildProcess::start(
       context_, program(), dump_json(arguments_), changed_,
       [this](ChildStream stream, std::string_view bytes) { receive(stream, bytes); });
@@ -157,9 +175,10 @@ void ToolCall::report_progress() {
   reported_at_ = Clock::now();
   Progress progress;
   // Must always grow: beats fill the room between two targets without reaching the next.
-  progress.value = selected == 0 ? static_cast<double>(beats_)
-                                 : static_cast<double>(done) + static_cast<double>(beats_) /
-                                                                   static_cast<double>(beats_ + 1);
+  // Only a call without events has nothing but beats to count.
+  const auto beats = static_cast<double>(beats_);
+  progress.value =
+      form() == AnswerForm::document ? beats : static_cast<double>(done) + beats / (beats + 1);
   if (selected > 0) progress.total = static_cast<double>(selected);
   const auto seconds = milliseconds_between(started_, Clock::now()) / 1000;
   progress.message = selected == 0 ? fmt::format("running for {} s", seconds)
@@ -181,7 +200,7 @@ Task<void> ToolCall::settle() {
           ? Clock::now()
           : reported_at_ + std::chrono::duration_cast<Clock::duration>(
                                std::chrono::duration<double>(limits_.settle_seconds));
-  while (!passed(quiet_at)) co_await changed_.wait_until(quiet_at);
+  while (stop_ != Stop::cancelled && !passed(quiet_at)) co_await changed_.wait_until(quiet_at);
 }
 
 ToolAnswer ToolCall::answer() {
@@ -201,8 +220,8 @@ ToolAnswer ToolCall::answer() {
 ToolAnswer ToolCall::adapter_answer(const Error& error, Json execution) const {
   AdapterFacts facts;
   facts.operation = operation_.name;
-  facts.run_id = reader_.run_id();
-  facts.execution_id = reader_.execution_id();
+  facts.run_id = known_id(reader_.run_id(), execution, "run_id");
+  facts.execution_id = known_id(reader_.execution_id(), execution, "execution_id");
   facts.execution = std::move(execution);
   if (child_) facts.end = child_->look();
   facts.stderr_text = stderr_;
