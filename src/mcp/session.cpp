@@ -22,6 +22,9 @@ constexpr double kParentSeconds = 1;
 /// For the last answers, once everything else is over.
 constexpr double kLastAnswersSeconds = 1;
 
+/// In one batch: what answers them is one message.
+constexpr std::size_t kBatchMessages = 1000;
+
 constexpr const char* kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
 
 std::string key_of(const Json& id) { return dump_json(id); }
@@ -83,14 +86,17 @@ Task<void> Session::wait_for_input() { co_await changed_.wait_until(after(kParen
 Task<void> Session::read_messages() {
   while (!must_stop()) {
     auto bytes = outbox_.waiting() < kUnread ? input_.next(kReadSize) : std::string();
-    if (bytes.empty() && input_.ended()) break;
+    if (bytes.empty() && input_.ended()) {
+      // Only the end of the stream makes a message of a line without one.
+      if (const auto frame = framing_.last()) take(*frame);
+      break;
+    }
     framing_.receive(bytes);
     for (auto frame = framing_.next(); frame; frame = framing_.next()) take(*frame);
     // Others of the loop get their turn, also while a client sends without end.
     if (!bytes.empty()) changed_.notify();
     co_await wait_for_input();
   }
-  if (const auto frame = framing_.last()) take(*frame);
 }
 
 void Session::take(const Frame& frame) {
@@ -109,6 +115,11 @@ void Session::take_batch(Json batch) {
   if (batch.empty() || !Revision{Era::handshake, negotiated_}.has_batches()) {
     return send(
         error_response(std::nullopt, {kInvalidRequest, "batches are not part of this revision"}));
+  }
+  if (batch.size() > kBatchMessages) {
+    return send(error_response(
+        std::nullopt,
+        {kInvalidRequest, fmt::format("a batch may have {} messages at most", kBatchMessages)}));
   }
   std::vector<Message> messages;
   for (auto& item : batch) messages.push_back(read_message(std::move(item)));
@@ -135,6 +146,10 @@ void Session::take_request(Request request, const ReplyTo& reply_to) {
     return respond(reply_to, error_response(request.id, *fault));
   }
   const auto& agreed = std::get<Revision>(revision);
+  if (reply_to && (agreed.era == Era::stateless || request.method == "initialize")) {
+    return respond(reply_to, error_response(request.id, {kInvalidRequest,
+                                                         "this request cannot be in a batch"}));
+  }
   if (calls_.contains(key_of(request.id)) || listeners_.contains(key_of(request.id))) {
     return respond(reply_to, error_response(request.id, {kInvalidRequest,
                                                          "a request with this id is under way"}));
@@ -173,7 +188,7 @@ Session::Answer Session::answer(const Request& request, const Revision& revision
     if (const auto* fault = std::get_if<Fault>(&contents)) return *fault;
     return cacheable(revision, std::get<Json>(std::move(contents)));
   }
-  return Fault{kMethodNotFound, fmt::format("there is no method {}", dump_json(method))};
+  return Fault{kMethodNotFound, fmt::format("there is no method {}", quoted_word(method))};
 }
 
 Session::Answer Session::initialize(const Request& request) {
@@ -212,8 +227,9 @@ void Session::start_call(const Request& request, const Revision& revision,
   // Some clients write null for none.
   if (arguments.is_null()) arguments = Json::object();
   if (!arguments.is_object()) return refuse("arguments must be an object");
-  const auto* operation = settings_.tools.find(name->get_ref<const std::string&>());
-  if (operation == nullptr) return refuse(fmt::format("there is no tool {}", dump_json(*name)));
+  const auto& tool = name->get_ref<const std::string&>();
+  const auto* operation = settings_.tools.find(tool);
+  if (operation == nullptr) return refuse(fmt::format("there is no tool {}", quoted_word(tool)));
   auto call = std::make_shared<Call>(Call{nullptr, request.id, reply_to, revision});
   call->work =
       std::make_unique<ToolCall>(runtime_.context, settings_.child, settings_.limits, *operation,
@@ -252,8 +268,10 @@ Task<void> Session::serve_call(std::shared_ptr<Call> call) {
 
 Json Session::tool_response(const Call& call, const ToolAnswer& answered) const {
   auto response = result_response(call.id, result_of(answered, call.revision));
+  // A batch is one message to the client.
+  const auto taken = call.reply_to ? call.reply_to->bytes : 0;
   const auto limit = settings_.limits.outgoing_bytes;
-  if (dump_json(response).size() <= limit) return response;
+  if (dump_json(response).size() + taken <= limit) return response;
   return result_response(call.id, result_of(call.work->oversized(answered, limit), call.revision));
 }
 
@@ -279,6 +297,7 @@ void Session::cancel(const Json& id) {
 
 void Session::respond(const ReplyTo& reply_to, const Json& response) {
   if (!reply_to) return send(response);
+  reply_to->bytes += dump_json(response).size() + 1;
   reply_to->responses.push_back(response);
   leave_unanswered(reply_to);
 }
@@ -297,14 +316,18 @@ Task<void> Session::wait_for_calls(Deadline deadline) {
 }
 
 /// A client that closed the stream may still read what is on its way; one that ended, or wants
-/// this process to end, is not kept waiting. A second signal ends the wait for an orderly end.
+/// this process to end, is not kept waiting. A second signal ends the wait for an orderly end; the
+/// first may well come during it, from a client that closed the stream before.
 Task<void> Session::finish() {
   co_await wait_for_calls(after(settings_.limits.drain_seconds));
-  runtime_.cancellation.acknowledge();
   for (const auto& [id, call] : calls_) call->work->shut_down();
+  bool was_asked = false;
   while (!calls_.empty()) {
     if (runtime_.cancellation.requested()) {
-      for (const auto& [id, call] : calls_) call->work->kill();
+      runtime_.cancellation.acknowledge();
+      if (std::exchange(was_asked, true)) {
+        for (const auto& [id, call] : calls_) call->work->kill();
+      }
     }
     co_await changed_.wait_until(kNoDeadline);
   }

@@ -40,6 +40,7 @@ class Session {
   /// The answers of one batch, sent as one array when all are there.
   struct Batch {
     std::size_t missing = 0;
+    std::size_t bytes = 2;  ///< Of the responses, as they are sent.
     Json responses = Json::array();
   };
   /// Where a response goes: into its batch, or out at once when there is none.

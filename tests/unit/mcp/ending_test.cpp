@@ -1,0 +1,279 @@
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "unit/loop/scratch.h"
+#include "unit/mcp/scripted_server.h"
+
+namespace sshx::mcp {
+namespace {
+
+using test::answers_to;
+using test::ScriptedServer;
+using test::ServerOptions;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// A child that ends in order when it is asked to, and tells when.
+constexpr const char* kOrderly = R"(
+    trap 'echo asked > "$here/asked"; read line < "$here/gate"; answer false ended; exit 1' TERM
+    echo $$ > "$here/started"
+    while :; do read line < "$here/never"; done)";
+
+Json document_in(const std::vector<Json>& messages, const Json& id) {
+  const auto found = answers_to(messages, id);
+  EXPECT_THAT(found, SizeIs(1));
+  return found.empty() ? Json() : found.front()["result"]["structuredContent"];
+}
+
+std::vector<int> descriptors() {
+  std::vector<int> numbers;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    numbers.push_back(std::stoi(entry.path().filename().string()));
+  return numbers;
+}
+
+/// Waits until this process has no more descriptors than before; fails the test if it never has.
+void expect_descriptors(std::size_t before) {
+  const auto guard = after(sshx::test::kGuardSeconds);
+  // Threads that are left behind close theirs when their last system call returns.
+  while (descriptors().size() > before && !passed(guard)) std::this_thread::yield();
+  EXPECT_LE(descriptors().size(), before);
+}
+
+void expect_no_children() {
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(EndOfStreamTest, CallsUnderWayAreAnswered) {
+  ScriptedServer server;
+  server.initialize();
+  server.behave("slow",
+                "echo $$ > \"$here/started\"; read line < \"$here/gate\"; answer true slow");
+  auto& started = server.fifo("started");
+  auto& gate = server.fifo("gate");
+  server.call(1, "slow");
+  server.call(2, "slow");
+  (void)started.line();
+  (void)started.line();
+  server.close_input();
+  gate.write("go\n");
+  EXPECT_EQ(server.next()["result"]["structuredContent"]["said"], "slow");
+  gate.write("go\n");
+  EXPECT_EQ(server.next()["result"]["structuredContent"]["said"], "slow");
+  EXPECT_THAT(server.rest(), IsEmpty());
+  EXPECT_TRUE(server.ending().has_value());
+  expect_no_children();
+}
+
+TEST(EndOfStreamTest, ACallWithoutAnEndOfItsLineIsServed) {
+  ScriptedServer server;
+  server.behave("x", "answer true x");
+  server.write(R"({"jsonrpc":"2.0","id":0,"method":"initialize",)"
+               R"("params":{"protocolVersion":"2025-11-25"}})"
+               "\n"
+               R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+               R"("params":{"name":"sshx_run","arguments":{"command":"x"}}})");
+  const auto messages = server.finish();
+  EXPECT_EQ(document_in(messages, 1)["said"], "x");
+}
+
+TEST(EndOfStreamTest, WhatIsSlowerThanTheDrainIsEndedAndSaysHowItEnded) {
+  ServerOptions options;
+  options.limits.drain_seconds = 0.05;
+  ScriptedServer server(options);
+  server.initialize();
+  server.behave("orderly", kOrderly);
+  auto& started = server.fifo("started");
+  auto& asked = server.fifo("asked");
+  auto& gate = server.fifo("gate");
+  (void)server.fifo("never");
+  server.call(1, "orderly");
+  (void)started.line();
+  server.close_input();
+  EXPECT_EQ(asked.line(), "asked");
+  gate.write("go\n");
+  const auto messages = server.rest();
+  EXPECT_EQ(document_in(messages, 1)["said"], "ended");
+  EXPECT_EQ(answers_to(messages, 1)[0]["result"]["isError"], Json(true));
+  EXPECT_TRUE(server.ending().has_value());
+  expect_no_children();
+}
+
+/// Official clients close the stream, wait 2 s and then send SIGTERM: the first signal of theirs
+/// must not cut short what the end of the stream began.
+TEST(EndOfStreamTest, AFirstSignalDuringTheOrderlyEndDoesNotKill) {
+  ServerOptions options;
+  options.limits.drain_seconds = 0.05;
+  ScriptedServer server(options);
+  server.initialize();
+  server.behave("orderly", kOrderly);
+  auto& started = server.fifo("started");
+  auto& asked = server.fifo("asked");
+  auto& gate = server.fifo("gate");
+  (void)server.fifo("never");
+  server.call(1, "orderly");
+  (void)started.line();
+  server.close_input();
+  EXPECT_EQ(asked.line(), "asked");
+  server.signal();
+  server.settle();
+  gate.write("go\n");
+  EXPECT_EQ(document_in(server.rest(), 1)["said"], "ended");
+}
+
+TEST(EndOfStreamTest, NothingIsLeftBehind) {
+  const auto before = descriptors().size();
+  for (int round = 0; round < 3; ++round) {
+    ServerOptions options;
+    options.limits.grace_seconds = 0.05;
+    ScriptedServer server(options);
+    server.initialize();
+    server.behave("fast", "answer true fast");
+    server.behave("deaf", "trap '' TERM; echo $$ > \"$here/started\"; sleep 1000");
+    auto& started = server.fifo("started");
+    for (int id = 0; id < 5; ++id) server.call(id, "fast");
+    server.call("cancelled", "deaf");
+    (void)started.line();
+    server.cancel("cancelled");
+    EXPECT_THAT(server.finish(), SizeIs(5));
+    EXPECT_TRUE(server.ending().has_value());
+    expect_no_children();
+  }
+  expect_descriptors(before);
+}
+
+TEST(SignalTest, EndsWhatRunsAndItsAnswersStillCome) {
+  ScriptedServer server;
+  server.initialize();
+  server.behave("orderly", kOrderly);
+  auto& started = server.fifo("started");
+  auto& asked = server.fifo("asked");
+  auto& gate = server.fifo("gate");
+  (void)server.fifo("never");
+  server.call(1, "orderly");
+  (void)started.line();
+  server.signal();
+  EXPECT_EQ(asked.line(), "asked");
+  gate.write("go\n");
+  EXPECT_EQ(document_in(server.rest(), 1)["said"], "ended");
+  EXPECT_TRUE(server.ending().has_value());
+  expect_no_children();
+}
+
+TEST(SignalTest, ASecondOneEndsItWithoutGrace) {
+  ScriptedServer server;
+  server.initialize();
+  server.behave("orderly", kOrderly);
+  auto& started = server.fifo("started");
+  auto& asked = server.fifo("asked");
+  (void)server.fifo("gate");
+  (void)server.fifo("never");
+  server.call(1, "orderly");
+  const auto child = started.pid();
+  server.signal();
+  EXPECT_EQ(asked.line(), "asked");
+  server.signal();
+  EXPECT_TRUE(test::ends(child));
+  const auto document = document_in(server.rest(), 1);
+  EXPECT_EQ(document["error"]["code"], "no_document");
+  EXPECT_EQ(document["child"]["signal"], SIGKILL);
+  expect_no_children();
+}
+
+TEST(SignalTest, WithNothingUnderWayTheSessionEnds) {
+  ScriptedServer server;
+  server.initialize();
+  server.signal();
+  EXPECT_THAT(server.rest(), IsEmpty());
+  EXPECT_TRUE(server.ending().has_value());
+}
+
+TEST(SignalTest, ALineThatIsNotWholeIsNotServed) {
+  ScriptedServer server;
+  server.initialize();
+  server.behave("x", "echo ran > \"$here/ran\"; answer true x");
+  // One write, so that whoever answers the ping has the other line as well.
+  server.write(R"({"jsonrpc":"2.0","id":0,"method":"ping"})"
+               "\n"
+               R"({"jsonrpc":"2.0","id":1,"method":"tools/call",)"
+               R"("params":{"name":"sshx_run","arguments":{"command":"x"}}})");
+  EXPECT_TRUE(server.response(0).contains("result"));
+  server.signal();
+  EXPECT_THAT(server.rest(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(server.file("ran")));
+}
+
+/// A pipe takes 64 KiB; what is beyond that waits for a client that does not read.
+constexpr const char* kLarge =
+    "echo $$ > \"$here/started\"; answer true \"$(yes | head -c 300000 | tr -d '\\n')\"";
+
+TEST(StallTest, AClientThatTakesNoResponseIsGivenUp) {
+  ServerOptions options;
+  options.limits.stall_seconds = 0.1;
+  ScriptedServer server(options);
+  server.initialize();
+  server.behave("large", kLarge);
+  server.behave("stuck", "echo $$ > \"$here/started\"; exec sleep 1000");
+  auto& started = server.fifo("started");
+  server.call(1, "stuck");
+  const auto stuck = started.pid();
+  server.call(2, "large");
+  const auto ending = server.ending();
+  ASSERT_FALSE(ending.has_value());
+  EXPECT_EQ(sshx::test::outcome_of(Result<int>(ending.error())), "adapter/stalled");
+  EXPECT_TRUE(test::ends(stuck));
+  expect_no_children();
+}
+
+TEST(StallTest, AClientThatTakesNoNoteIsGivenUp) {
+  ServerOptions options;
+  options.limits.note_seconds = 0.1;
+  options.limits.heartbeat_seconds = 0.01;
+  ScriptedServer server(options);
+  server.initialize("2024-11-05");
+  server.behave("stuck", "echo $$ > \"$here/started\"; exec sleep 1000");
+  auto& started = server.fifo("started");
+  // Its notes are larger than the pipe.
+  server.call(1, "stuck", Json{{"progressToken", std::string(100'000, 't')}}, "sshx_host_list");
+  const auto stuck = started.pid();
+  const auto ending = server.ending();
+  ASSERT_FALSE(ending.has_value());
+  EXPECT_EQ(sshx::test::outcome_of(Result<int>(ending.error())), "adapter/stalled");
+  EXPECT_TRUE(test::ends(stuck));
+  expect_no_children();
+}
+
+TEST(StallTest, AClientThatReadsSlowlyLosesNoResponse) {
+  ScriptedServer server;
+  server.initialize();
+  server.behave("large", kLarge);
+  auto& started = server.fifo("started");
+  for (int id = 0; id < 4; ++id) server.call(id, "large");
+  for (int id = 0; id < 4; ++id) (void)started.line();
+  EXPECT_THAT(server.finish(), SizeIs(4));
+  EXPECT_TRUE(server.ending().has_value());
+}
+
+TEST(StallTest, AClientThatClosedItsEndEndsTheSession) {
+  ScriptedServer server;
+  server.initialize();
+  server.behave("stuck", "echo $$ > \"$here/started\"; exec sleep 1000");
+  auto& started = server.fifo("started");
+  server.call(1, "stuck");
+  const auto stuck = started.pid();
+  server.close_output();
+  server.request(2, "ping");
+  EXPECT_TRUE(server.ending().has_value()) << "that is a client's right";
+  EXPECT_TRUE(test::ends(stuck));
+  expect_no_children();
+}
+
+}  // namespace
+}  // namespace sshx::mcp
