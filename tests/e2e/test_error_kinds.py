@@ -8,9 +8,10 @@ import signal
 import sqlite3
 import unittest
 
-from tests.lab import TargetCase, eventually
+from tests.lab import TargetCase, eventually, processes
 from tests.lab.documents import documented_codes
-from tests.lab.lab import CONTRACT
+from tests.lab.lab import CONTRACT, ROOT
+from tests.lab.mcp import McpClient
 from tests.lab.scripted_server import PlainListener, ScriptedServer
 
 # Kinds of the contract whose features come with later issues have no row in its table, so they are not asked for.
@@ -25,6 +26,8 @@ _PHASES = {
     "exit_missing": ("collect", "complete"),
     "unsupported": ("authenticate",),
     "busy": ("admission",),
+    "blocked": ("admission",),
+    "adapter": ("collect",),
 }
 
 
@@ -45,7 +48,9 @@ class CoverageTest(unittest.TestCase):
         # The tables of the fault matrix are read and run by tests.
         with open(os.path.join(os.path.dirname(CONTRACT), "fault-matrix.md"), encoding="utf-8") as file:
             text = re.sub(r"\| \w+/(\w+) \|", r'"\1"', file.read())
-        for path in glob.glob(os.path.join(os.path.dirname(__file__), "test_*.py")):
+        # The limits of the MCP adapter are reached where they can be made small.
+        adapter = os.path.join(ROOT, "tests", "unit", "mcp", "*.cpp")
+        for path in (*glob.glob(os.path.join(os.path.dirname(__file__), "test_*.py")), *glob.glob(adapter)):
             with open(path, encoding="utf-8") as file:
                 text += re.sub(r"_OUT_OF_REACH = \{.*?\n\}", "", file.read(), flags=re.DOTALL)
         for kind, code in sorted(documented_codes(CONTRACT)):
@@ -101,6 +106,22 @@ class EveryKindTest(TargetCase):
     def unsupported(self):
         options = self.fake(refused_signatures=("rsa-sha2-256", "rsa-sha2-512"))
         return self.run_json("true", options=(*options, "--identity", self.lab.key("rsa").path), code=255)
+
+    def blocked(self):
+        return self.run_json("true", options=("--read-only",), code=255)
+
+    def adapter(self):
+        """A tool call whose child was killed."""
+        mark = os.path.join(self.sshx.directory, "mark")
+        client = McpClient(self.sshx)
+        self.addCleanup(processes.stop, client.running.process)
+        call = client.call("sshx_run", targets=["target"], command=f"touch {mark}; sleep 60", timeout_seconds=30)
+        eventually(lambda: os.path.exists(mark), "the command runs")
+        processes.kill_all(processes.descendants(client.running.pid))
+        document, is_error = client.answer(call)
+        self.assertTrue(is_error)
+        self.assert_fields(document, error__code="no_document", executed=None, execution=None, child__signal=signal.SIGKILL)
+        return document
 
     def remote_exit(self):
         return self.run_json("exit 9", code=9)
