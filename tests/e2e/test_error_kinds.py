@@ -151,18 +151,18 @@ class EveryKindTest(TargetCase):
                 self.assertTrue(error["message"])
                 self.assertNotIn("\n", error["message"])
                 # Where a person can do something, the error says what (a remote status speaks for itself).
-                if kind in ("config", "local_io", "connect", "host_key", "auth", "timeout", "exit_missing", "busy"):
+                if kind in ("config", "blocked", "adapter", "local_io", "connect", "host_key", "auth", "timeout", "exit_missing", "busy"):
                     self.assertTrue(error["hint"], error)
 
     # Design §3: a change whose completion is uncertain is never safe to send again.
     def test_uncertain_is_never_safe(self):
-        for kind in ("timeout", "connection_lost", "exit_missing"):
+        for kind in ("timeout", "connection_lost", "exit_missing", "adapter"):
             with self.subTest(kind):
                 self.sshx.trust(self.server.known_hosts_line())
                 self.assertIn(getattr(self, kind)()["error"]["retry_safety"], ("verify_first", "unsafe", "unknown"))
 
     def test_not_started_is_safe(self):
-        for kind in ("connect", "host_key", "local_io", "config"):
+        for kind in ("connect", "host_key", "local_io", "config", "blocked"):
             with self.subTest(kind):
                 self.sshx.trust(self.server.known_hosts_line())
                 self.assertEqual(getattr(self, kind)()["error"]["retry_safety"], "safe")

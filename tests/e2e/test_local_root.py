@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 import threading
 import unittest
 
@@ -10,6 +11,21 @@ from tests.lab import TargetCase
 
 OUTSIDE = "outside_local_root"
 PROTECTED = "protected_file"
+# Runs a program as on a kernel without openat2(2), call 437 on every architecture: a seccomp filter answers ENOSYS.
+_OLD_KERNEL = """
+import ctypes, os, struct, sys
+def step(code, value, if_true=0, if_false=0):
+    return struct.pack("HBBI", code, if_true, if_false, value)
+load, equal, answer = 0x20, 0x15, 0x06
+steps = step(load, 0) + step(equal, 437, 0, 1) + step(answer, 0x50000 | 38) + step(answer, 0x7FFF0000)
+program = ctypes.create_string_buffer(steps)
+length_and_program = struct.pack("HxxxxxxP", len(steps) // 8, ctypes.addressof(program))
+libc = ctypes.CDLL(None, use_errno=True)
+no_new_privileges, seccomp, with_filter = 38, 22, 2
+assert libc.prctl(no_new_privileges, 1, 0, 0, 0) == 0
+assert libc.prctl(seccomp, with_filter, length_and_program) == 0, os.strerror(ctypes.get_errno())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 class LocalRootCase(TargetCase):
@@ -106,6 +122,14 @@ class NameTest(LocalRootCase):
             self.assert_blocked(document, OUTSIDE)
         document = self.sshx.json(*words, "--local-root", self.root, "--stdin-file", "hello.sh", "--", "cat", code=0)
         self.assertEqual(document["stdout"], "echo hello\n")
+
+    def test_a_kernel_that_cannot_keep_to_it(self):
+        options = ("--local-root", self.root, "--script-file", "hello.sh")
+        old_kernel = (sys.executable, "-c", _OLD_KERNEL)
+        document = self.sshx.json("run", "--target", "target", *options, code=255, prefix=old_kernel)
+        self.assert_fields(document, error__kind="unsupported", error__code="openat2")
+        free = self.sshx.json("run", "--target", "target", "--", "echo hi", code=0, prefix=old_kernel)
+        self.assertEqual(free["stdout"], "hi\n")
 
     def test_a_root_that_is_not_there(self):
         self.assert_fields(self.ask("hello.sh", root=self.path("nowhere")), error__kind="local_io", error__code="not_found")

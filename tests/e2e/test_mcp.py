@@ -1,5 +1,6 @@
 """`sshx mcp` with a real sshd: tools give the command line's documents, whatever else happens to the server."""
 
+import json
 import os
 import shutil
 import signal
@@ -245,6 +246,74 @@ class StreamTest(McpCase):
         self.assertEqual(client.ask("ping")["result"], {})
         faults = [m["error"]["code"] for m in client.messages() if "error" in m]
         self.assertEqual(faults, [-32700, -32700, -32600, -32700])
+
+
+class SettingsTest(McpCase):
+    def test_what_cannot_be_served_is_refused_at_the_start(self):
+        for options, code, words in (
+            (("--local-root", "/nowhere"), "not_a_folder", ("/nowhere",)),
+            (("--tools", "run,nope"), "range", ("nope", "sshx_run")),
+        ):
+            with self.subTest(code):
+                done = self.sshx.expect(255, "mcp", *options)
+                self.assertEqual(done.out, b"")
+                self.assert_mentions(done.error_text, *words)
+
+    def test_tools_are_offered_as_named(self):
+        client = self.client("--tools", "run,sshx_host_list")
+        names = [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]]
+        self.assertEqual(names, ["sshx_host_list", "sshx_run"])
+        error = client.ask("tools/call", {"name": "sshx_audit_query"})["error"]
+        self.assertEqual(error["code"], -32602)
+
+    def test_a_read_only_server_previews_and_runs_nothing(self):
+        client = self.client("--read-only")
+        self.assertFalse(client.tool("sshx_run", targets=["target"], command="true", dry_run=True)[1])
+        document, is_error = client.tool("sshx_run", targets=["target"], command="true")
+        self.assertTrue(is_error)
+        self.assert_fields(document, error_kind="blocked", error__code="read_only")
+
+    def test_hosts_that_are_not_allowed_are_not_there(self):
+        self.sshx.add_host("other", self.server, identity=self.lab.key())
+        client = self.client("--allow-target", "tar*")
+        hosts, _ = client.tool("sshx_host_list")
+        self.assertEqual([host["name"] for host in hosts["hosts"]], ["target"])
+        for arguments, code in (({"targets": ["other"]}, "target_not_allowed"), ({"address": "127.0.0.1"}, "address_not_allowed")):
+            document, is_error = client.tool("sshx_run", command="true", **arguments)
+            self.assertTrue(is_error)
+            self.assert_fields(document, error_kind="blocked", error__code=code)
+
+    def test_required_evidence_is_required_of_children(self):
+        client = self.client("--audit", "required")
+        os.chmod(self.sshx.state, 0o700)
+        os.mkdir(self.sshx.audit_path)
+        document, is_error = client.tool("sshx_run", targets=["target"], command="true")
+        self.assertTrue(is_error)
+        self.assert_fields(document, executed=False, error_kind="local_io", phase="admission")
+
+    def test_scripts_come_from_the_local_root_alone(self):
+        root = self.lab.new_directory("r")
+        for folder, name in ((root, "in.sh"), (os.path.dirname(root), "out.sh")):
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                file.write("echo script\n")
+        client = self.client("--local-root", root)
+        self.assertEqual(client.tool("sshx_run", targets=["target"], script_file="in.sh")[0]["stdout"], "script\n")
+        document, is_error = client.tool("sshx_run", targets=["target"], script_file="../out.sh")
+        self.assertTrue(is_error)
+        self.assert_fields(document, error_kind="blocked", error__code="outside_local_root")
+
+    def test_entries_of_clients_start_this_binary(self):
+        for client, key in (("claude", "mcpServers"), ("cursor", "mcpServers"), ("vscode", "servers")):
+            done = self.sshx.ok("mcp", "config", client, "--allow-target", "a,b", "--read-only", "--audit", "required")
+            entry = json.loads(done.out)[key]["sshx"]
+            self.assertEqual(os.path.realpath(entry["command"]), os.path.realpath(self.sshx.binary))
+            self.assertEqual(
+                entry["args"], ["mcp", "--audit=required", "--allow-target=a", "--allow-target=b", "--read-only"]
+            )
+            self.assertEqual(entry["env"]["SSHX_HOME"], self.sshx.state)
+        done = self.sshx.ok("mcp", "config", "codex", environment={"SSH_AUTH_SOCK": "/run/agent"})
+        self.assertIn("[mcp_servers.sshx]\n", done.text)
+        self.assertIn('SSH_AUTH_SOCK = "/run/agent"\n', done.text)
 
 
 class BinaryTest(McpCase):
