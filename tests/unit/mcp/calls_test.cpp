@@ -240,9 +240,9 @@ TEST_F(CallsTest, AChildMayUseTheGraceToEndInOrder) {
   EXPECT_THAT(server_.finish(), IsEmpty());
 }
 
-TEST_F(CallsTest, ACallThatIsCancelledWithItsRequestDoesNotRun) {
-  server_.behave("x", "echo ran > \"$here/ran\"; answer true x");
-  // In one write, so that both are taken before anything is started.
+TEST_F(CallsTest, ACallThatIsCancelledWithItsRequestIsNotAnswered) {
+  server_.behave("x", "answer true x; exec sleep 1000");
+  // In one write, so that each is cancelled in the moment of its start.
   std::string lines;
   for (int id = 0; id < 20; ++id) {
     lines += R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
@@ -253,7 +253,6 @@ TEST_F(CallsTest, ACallThatIsCancelledWithItsRequestDoesNotRun) {
   }
   server_.write(lines);
   EXPECT_THAT(server_.finish(), IsEmpty());
-  EXPECT_FALSE(std::filesystem::exists(server_.file("ran")));
 }
 
 TEST_F(CallsTest, CancelsOfOtherIdsAreIgnored) {

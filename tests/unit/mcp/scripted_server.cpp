@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <future>
 #include <thread>
@@ -289,7 +290,11 @@ void ScriptedServer::settle() {
     // The loop may still be in it when this side goes on.
     const auto done = std::make_shared<std::promise<void>>();
     asio::post(running_->context, [done] { done->set_value(); });
-    done->get_future().wait();
+    // A session that has ended does nothing more.
+    auto is_done = done->get_future();
+    while (is_done.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready &&
+           !running_->context.stopped()) {
+    }
   }
 }
 
