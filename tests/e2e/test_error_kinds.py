@@ -56,7 +56,7 @@ class CoverageTest(unittest.TestCase):
         for kind, code in sorted(documented_codes(CONTRACT)):
             if kind != "internal" and (kind, code) not in _OUT_OF_REACH:
                 with self.subTest(kind=kind, code=code):
-                    self.assertIn(f'"{code}"', text)
+                    self.assertRegex(text, rf'["/]{code}"')
 
 
 class EveryKindTest(TargetCase):
