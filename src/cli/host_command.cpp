@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "cli/host_properties.h"
@@ -12,6 +11,7 @@
 #include "core/paths.h"
 #include "core/text.h"
 #include "exec/trust.h"
+#include "inventory/filter.h"
 #include "inventory/hosts_file.h"
 
 namespace sshx::cli {
@@ -113,28 +113,6 @@ Result<int> show(const Invocation& invocation, Terminal& terminal) {
   return 0;
 }
 
-bool in_one_group(const Host& host, const Json& groups) {
-  return std::ranges::any_of(groups, [&](const Json& group) {
-    return std::ranges::find(host.groups, group.get_ref<const std::string&>()) != host.groups.end();
-  });
-}
-
-bool has_all_tags(const Host& host, const Json& tags) {
-  return std::ranges::all_of(tags, [&](const Json& tag) {
-    const auto& text = tag.get_ref<const std::string&>();
-    const auto equals = text.find('=');
-    const auto found = host.tags.find(text.substr(0, equals));
-    return found != host.tags.end() && found->second == text.substr(equals + 1);
-  });
-}
-
-bool selected(const Host& host, const Json& request) {
-  if (request.contains("groups") && !request["groups"].empty() &&
-      !in_one_group(host, request["groups"]))
-    return false;
-  return !request.contains("tags") || has_all_tags(host, request["tags"]);
-}
-
 std::string nothing_listed(const Hosts& hosts, const inventory::Reach& reach) {
   if (!hosts.all().empty()) return "no host matches";
   return reach.is_limited() ? "no host of the inventory may be used here"
@@ -148,8 +126,9 @@ Result<int> list(const Invocation& invocation, Terminal& terminal) {
   const Hosts hosts = reach.within(all);
   HostsAnswer answer{
       .operation = "host.list", .path = path, .hosts = {}, .warnings = {}, .error = std::nullopt};
+  const auto filter = inventory::filter_of(invocation.request);
   for (const auto& host : hosts.all()) {
-    if (selected(host, invocation.request)) answer.hosts.push_back({.host = host});
+    if (filter.matches(host)) answer.hosts.push_back({.host = host});
   }
   if (invocation.presentation.json) {
     SSHX_CHECK(terminal.out(dump_json(hosts_document(answer)) + "\n"));

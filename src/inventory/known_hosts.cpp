@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <iterator>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "core/file.h"
@@ -31,19 +32,21 @@ struct Standing {
   bool any = false;
 };
 
-Standing standing_of(const std::vector<KnownHostsLine>& lines, std::string_view name,
-                     const PublicKey& key) {
+/// Lines that match one name, in file order.
+using Matches = std::vector<const KnownHostsLine*>;
+
+Standing standing_of(const Matches& lines, const PublicKey& key) {
   Standing standing;
-  for (const auto& line : lines) {
-    if (line.marker == Marker::cert_authority || !line.matches(name)) continue;
-    const bool same = line.key == key;
-    if (line.marker == Marker::revoked) {
+  for (const auto* line : lines) {
+    if (line->marker == Marker::cert_authority) continue;
+    const bool same = line->key == key;
+    if (line->marker == Marker::revoked) {
       standing.revoked = standing.revoked || same;
       continue;
     }
     standing.any = true;
     standing.same = standing.same || same;
-    standing.same_type = standing.same_type || line.key.type == key.type;
+    standing.same_type = standing.same_type || line->key.type == key.type;
   }
   return standing;
 }
@@ -62,12 +65,12 @@ struct KeysOfName {
   std::vector<PublicKey> revoked;
 };
 
-KeysOfName keys_of(const std::vector<KnownHostsLine>& lines, std::string_view name) {
+KeysOfName keys_of(const Matches& lines) {
   KeysOfName keys;
-  for (const auto& line : lines) {
-    if (line.marker == Marker::cert_authority || !line.matches(name)) continue;
-    auto& list = line.marker == Marker::revoked ? keys.revoked : keys.stored;
-    if (std::find(list.begin(), list.end(), line.key) == list.end()) list.push_back(line.key);
+  for (const auto* line : lines) {
+    if (line->marker == Marker::cert_authority) continue;
+    auto& list = line->marker == Marker::revoked ? keys.revoked : keys.stored;
+    if (std::find(list.begin(), list.end(), line->key) == list.end()) list.push_back(line->key);
   }
   return keys;
 }
@@ -187,36 +190,90 @@ std::string_view to_string(HostKeyVerdict verdict) noexcept {
   return "";
 }
 
+struct KnownHosts::Records {
+  std::vector<KnownHostsLine> lines;
+  std::string digest = digest_of({});
+  std::vector<std::string> warnings;
+  /// Places of lines, each list in file order: of those that spell a name out, and of all others.
+  /// The names are views of `lines`.
+  std::unordered_map<std::string_view, std::vector<std::size_t>> spelt_out;
+  std::vector<std::size_t> others;
+
+  /// To be called once `lines` are complete.
+  void index();
+
+  [[nodiscard]] Matches matching(std::string_view name) const;
+};
+
+void KnownHosts::Records::index() {
+  for (std::size_t place = 0; place < lines.size(); ++place) {
+    const auto names = lines[place].plain_names();
+    if (!names) {
+      others.push_back(place);
+      continue;
+    }
+    for (const auto name : *names) {
+      auto& places = spelt_out[name];
+      // A line may name a host twice.
+      if (places.empty() || places.back() != place) places.push_back(place);
+    }
+  }
+}
+
+Matches KnownHosts::Records::matching(std::string_view name) const {
+  std::vector<std::size_t> places;
+  std::copy_if(others.begin(), others.end(), std::back_inserter(places),
+               [&](std::size_t place) { return lines[place].matches(name); });
+  if (const auto found = spelt_out.find(name); found != spelt_out.end()) {
+    const auto middle = places.insert(places.end(), found->second.begin(), found->second.end());
+    std::inplace_merge(places.begin(), middle, places.end());
+  }
+  Matches matches;
+  for (const auto place : places) matches.push_back(&lines[place]);
+  return matches;
+}
+
+KnownHosts::KnownHosts() : KnownHosts(std::make_shared<const Records>()) {}
+
+KnownHosts::KnownHosts(std::shared_ptr<const Records> records) noexcept
+    : records_(std::move(records)) {}
+
 Result<KnownHosts> KnownHosts::load(std::span<const path> files) {
-  KnownHosts hosts;
+  auto records = std::make_shared<Records>();
   std::vector<std::string> contents;
   for (const auto& file : files) {
     SSHX_TRY(auto content, read_known_hosts(file));
-    auto lines = parse_lines(file, content, hosts.warnings_);
-    std::move(lines.begin(), lines.end(), std::back_inserter(hosts.lines_));
+    auto lines = parse_lines(file, content, records->warnings);
+    std::move(lines.begin(), lines.end(), std::back_inserter(records->lines));
     contents.push_back(std::move(content));
   }
-  hosts.digest_ = digest_of(contents);
-  return hosts;
+  records->digest = digest_of(contents);
+  records->index();
+  return KnownHosts(std::move(records));
 }
+
+const std::string& KnownHosts::digest() const noexcept { return records_->digest; }
+
+const std::vector<std::string>& KnownHosts::warnings() const noexcept { return records_->warnings; }
 
 HostKeyVerdict KnownHosts::verdict(std::string_view host, std::uint16_t port,
                                    const PublicKey& key) const {
-  const auto exact = verdict_of(standing_of(lines_, known_hosts_name(host, port), key));
+  const auto exact = verdict_of(standing_of(records_->matching(known_hosts_name(host, port)), key));
   if (exact) return *exact;
   if (port == kDefaultPort) return HostKeyVerdict::unknown;
   // The plain name can only confirm a key, or revoke it: another key there says nothing of this
   // port's server.
-  const auto plain = verdict_of(standing_of(lines_, known_hosts_name(host, kDefaultPort), key));
+  const auto plain =
+      verdict_of(standing_of(records_->matching(known_hosts_name(host, kDefaultPort)), key));
   if (plain == HostKeyVerdict::ok || plain == HostKeyVerdict::revoked) return *plain;
   return HostKeyVerdict::unknown;
 }
 
 std::vector<PublicKey> KnownHosts::stored_keys(std::string_view host, std::uint16_t port) const {
-  const auto exact = keys_of(lines_, known_hosts_name(host, port));
+  const auto exact = keys_of(records_->matching(known_hosts_name(host, port)));
   auto keys = exact.stored;
   if (keys.empty() && port != kDefaultPort) {
-    const auto plain = keys_of(lines_, known_hosts_name(host, kDefaultPort));
+    const auto plain = keys_of(records_->matching(known_hosts_name(host, kDefaultPort)));
     keys = plain.stored;
     remove_keys(keys, plain.revoked);
   }
@@ -226,22 +283,23 @@ std::vector<PublicKey> KnownHosts::stored_keys(std::string_view host, std::uint1
 }
 
 std::vector<std::string> KnownHosts::stored_types(std::string_view host, std::uint16_t port) const {
-  const auto name = known_hosts_name(host, port);
   std::vector<std::string> types;
-  for (const auto& line : lines_) {
-    if (line.marker != Marker::none || !line.matches(name)) continue;
-    const auto& type = line.key.type;
+  for (const auto* line : records_->matching(known_hosts_name(host, port))) {
+    if (line->marker != Marker::none) continue;
+    const auto& type = line->key.type;
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
   return types;
 }
 
 bool KnownHosts::has_authority(std::string_view host, std::uint16_t port) const {
-  const auto exact = known_hosts_name(host, port);
-  const auto plain = known_hosts_name(host, kDefaultPort);
-  return std::any_of(lines_.begin(), lines_.end(), [&](const KnownHostsLine& line) {
-    return line.marker == Marker::cert_authority && (line.matches(exact) || line.matches(plain));
-  });
+  const auto among = [](const Matches& lines) {
+    return std::any_of(lines.begin(), lines.end(), [](const KnownHostsLine* line) {
+      return line->marker == Marker::cert_authority;
+    });
+  };
+  return among(records_->matching(known_hosts_name(host, port))) ||
+         among(records_->matching(known_hosts_name(host, kDefaultPort)));
 }
 
 Status append_known_host(const path& file, std::string_view host, std::uint16_t port,

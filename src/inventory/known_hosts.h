@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,9 +29,14 @@ enum class HostKeyVerdict : std::uint8_t {
 /// list; hashed names, [host]:port, wildcards, negation, @revoked and @cert-authority lines; CRLF;
 /// comments. Names compare by ASCII case. A port other than 22 is looked up as [host]:port; when no
 /// key is stored under that, a key stored for the plain name is accepted if it is the same, as
-/// ssh(1) does.
+/// ssh(1) does. Copies share the records, which never change. Looking up a host takes time by the
+/// lines with hashed names, wildcards or negation alone; lines that spell their names out are
+/// indexed.
 class KnownHosts {
  public:
+  /// No records.
+  KnownHosts();
+
   /// Reads the files in order. A missing file and /dev/null are empty; a line that cannot be read
   /// is skipped with a warning. Waits for the disk. Returns: config (`known_hosts`: a file exists
   /// but cannot be read; `unsafe_permissions`: others may write it).
@@ -51,16 +57,18 @@ class KnownHosts {
 
   /// "sha256:..." of the sorted, non-blank, non-comment lines of all files (design §4, trust
   /// snapshot).
-  [[nodiscard]] const std::string& digest() const noexcept { return digest_; }
+  [[nodiscard]] const std::string& digest() const noexcept;
 
   /// One sentence a skipped line: "FILE:LINE: skipped: why"; after the first few a file, how many
   /// more there are.
-  [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const noexcept;
 
  private:
-  std::vector<KnownHostsLine> lines_;
-  std::string digest_;
-  std::vector<std::string> warnings_;
+  struct Records;
+
+  explicit KnownHosts(std::shared_ptr<const Records> records) noexcept;
+
+  std::shared_ptr<const Records> records_;
 };
 
 /// Appends a line for each key to `file` (created 0600, its folder 0700), under a lock, as ONE

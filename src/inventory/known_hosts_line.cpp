@@ -58,12 +58,18 @@ bool matches_pattern(std::string_view text, std::string_view pattern) {
   return pattern.find_first_not_of('*', in) == std::string_view::npos;
 }
 
+/// Takes the first pattern off a list that is not empty.
+std::string_view take_pattern(std::string_view& patterns) {
+  const auto pattern = patterns.substr(0, patterns.find(','));
+  patterns.remove_prefix(std::min(pattern.size() + 1, patterns.size()));
+  return pattern;
+}
+
 /// One pattern of the list at least must match, and no negated one may.
 bool matches_list(std::string_view name, std::string_view patterns) {
   bool found = false;
   while (!patterns.empty()) {
-    auto pattern = patterns.substr(0, patterns.find(','));
-    patterns.remove_prefix(std::min(pattern.size() + 1, patterns.size()));
+    auto pattern = take_pattern(patterns);
     const bool negated = pattern.starts_with('!');
     if (negated) pattern.remove_prefix(1);
     if (pattern.size() >= kPatternLimit) return false;
@@ -111,6 +117,21 @@ std::string known_hosts_name(std::string_view host, std::uint16_t port) {
 
 bool KnownHostsLine::matches(std::string_view name) const {
   return salt.empty() ? matches_list(name, patterns) : hmac_sha1(salt, name) == hash;
+}
+
+std::optional<std::vector<std::string_view>> KnownHostsLine::plain_names() const {
+  if (!salt.empty()) return std::nullopt;
+  std::vector<std::string_view> names;
+  std::string_view rest = patterns;
+  while (!rest.empty()) {
+    const auto pattern = take_pattern(rest);
+    const bool plain = !pattern.starts_with('!') && pattern.size() < kPatternLimit &&
+                       pattern.find('*') == std::string_view::npos &&
+                       pattern.find('?') == std::string_view::npos;
+    if (!plain) return std::nullopt;
+    names.push_back(pattern);
+  }
+  return names;
 }
 
 Result<std::optional<KnownHostsLine>> parse_known_hosts_line(std::string_view line) {

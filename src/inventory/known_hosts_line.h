@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/public_key.h"
 #include "core/result.h"
@@ -28,6 +29,11 @@ struct KnownHostsLine {
 
   /// `name` is one of known_hosts_name().
   [[nodiscard]] bool matches(std::string_view name) const;
+
+  /// Where the line spells out the names that it matches, these and no others, as views of
+  /// `patterns`. Nothing where matches() has to be asked: a hashed name, wildcards, negation, and
+  /// names too long for ssh(1).
+  [[nodiscard]] std::optional<std::vector<std::string_view>> plain_names() const;
 };
 
 /// Reads one line (without its newline); nothing for a blank line or a comment. Differs from ssh(1)

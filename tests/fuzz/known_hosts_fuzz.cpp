@@ -71,6 +71,13 @@ bool glob_list(std::string_view name, const std::string& patterns) {
   return found;
 }
 
+void check_plain_names(const inventory::KnownHostsLine& line, const std::string& name) {
+  const auto names = line.plain_names();
+  if (!names) return;
+  require(line.matches(name) == (std::find(names->begin(), names->end(), name) != names->end()),
+          "names that are spelt out are those that match");
+}
+
 void check_lines(std::string_view content, const std::string& name) {
   constexpr std::size_t kLongest = 1023;  // longer patterns have a rule of their own
   while (!content.empty()) {
@@ -80,6 +87,7 @@ void check_lines(std::string_view content, const std::string& name) {
     } else if (*line && (*line)->salt.empty() && (*line)->patterns.size() < kLongest) {
       require((*line)->matches(name) == glob_list(name, (*line)->patterns), "both matchers agree");
     }
+    if (line && *line) check_plain_names(**line, name);
   }
 }
 

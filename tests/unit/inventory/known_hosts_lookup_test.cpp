@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/sha256.h"
+#include "core/text.h"
 #include "inventory/known_hosts.h"
 #include "unit/core/scratch_folder.h"
 #include "unit/inventory/sample_keys.h"
@@ -188,6 +192,89 @@ TEST(KnownHostsVerdict, CopesWithTwentyThousandLines) {
   EXPECT_EQ(hosts.verdict("hashed-host-9999", 22, sample_key("{E}")), kOk);
   EXPECT_EQ(hosts.verdict("host-9999", 22, sample_key("{C}")), kOk);
   EXPECT_EQ(hosts.verdict("host-10000", 2222, sample_key("{E}")), kUnknown);
+}
+
+/// One line of a file that is made up: names in all their forms, and a key.
+std::string made_up_line(std::mt19937& random) {
+  const auto one_of = [&random](const auto& words) { return words[random() % std::size(words)]; };
+  static constexpr const char* kNames[] = {"web",  "db",  "[web]:2222", "[db]:2222",
+                                           "WEB",  "w*",  "?b",         "*",
+                                           "!web", "!db", "",           "[*]:2222"};
+  static constexpr const char* kMarkers[] = {"", "", "", "", "@revoked ", "@cert-authority "};
+  static constexpr const char* kKeys[] = {"{E}", "{F}", "{C}", "{R}"};
+  const std::string salt(20, 's');
+  std::string names;
+  for (auto more = random() % 3 + 1; more > 0; --more) {
+    names += (names.empty() ? "" : ",") + std::string(one_of(kNames));
+  }
+  if (random() % 5 == 0) names = "|1|" + to_base64(salt) + "|" + to_base64(hmac_sha1(salt, "web"));
+  if (names.find_first_not_of(',') == std::string::npos) names = "web";
+  return std::string(one_of(kMarkers)) + names + " " + one_of(kKeys) + "\n";
+}
+
+/// The keys of the lines without a marker that match `name`, by asking each line.
+std::vector<PublicKey> keys_by_asking(const std::string& content, const std::string& name) {
+  std::vector<PublicKey> keys;
+  for (const auto& text : split(with_keys(content), '\n')) {
+    const auto line = parse_known_hosts_line(text);
+    if (!line || !*line || (*line)->marker != Marker::none || !(*line)->matches(name)) continue;
+    if (std::ranges::find(keys, (*line)->key) == keys.end()) keys.push_back((*line)->key);
+  }
+  return keys;
+}
+
+std::vector<std::string> types_of(const std::vector<PublicKey>& keys) {
+  std::vector<std::string> types;
+  for (const auto& key : keys) {
+    if (std::ranges::find(types, key.type) == types.end()) types.push_back(key.type);
+  }
+  return types;
+}
+
+// The index finds what asking every line in turn finds, in the same order.
+TEST(StoredTypes, AreWhatAskingEveryLineInTurnFinds) {
+  // Always the same files: a failure must come again.
+  std::mt19937 random(20261201);  // NOLINT(cert-msc32-c,cert-msc51-cpp)
+  for (int round = 0; round < 300; ++round) {
+    std::string content;
+    for (auto lines = random() % 12; lines > 0; --lines) content += made_up_line(random);
+    const auto hosts = load(content);
+    for (const std::string host : {"web", "db", "other"}) {
+      for (const std::uint16_t port : {std::uint16_t{22}, std::uint16_t{2222}}) {
+        const auto keys = keys_by_asking(content, known_hosts_name(host, port));
+        EXPECT_EQ(hosts.stored_types(host, port), types_of(keys)) << host << port << content;
+      }
+    }
+  }
+}
+
+TEST(PlainNames, AreThoseOfALineThatSpellsThemOut) {
+  const auto names = [](const std::string& list) {
+    return parse_known_hosts_line(list + with_keys(" {E}")).value().value();
+  };
+  const auto plain = names("Web,db,,[db]:2222,");
+  EXPECT_THAT(plain.plain_names().value(), ElementsAre("web", "db", "", "[db]:2222"));
+  for (const std::string other : {"web,w*", "we?", "!web,db",
+                                  "|1|1ByVNvsAZyIzn3nLNXXLdRMhgE0=|"
+                                  "hTBIeb6bHCBOqZLS/PmGgppeEtk="}) {
+    EXPECT_EQ(names(other).plain_names(), std::nullopt) << other;
+  }
+  EXPECT_EQ(names("web," + std::string(1023, 'a')).plain_names(), std::nullopt);
+}
+
+TEST(KnownHostsCopies, ShareTheirRecords) {
+  const auto hosts = load("web {E}\nbroken\n");
+  const auto copy = hosts;
+  EXPECT_EQ(&copy.digest(), &hosts.digest());
+  EXPECT_EQ(&copy.warnings(), &hosts.warnings());
+  EXPECT_EQ(copy.verdict("web", 22, sample_key("{E}")), kOk);
+}
+
+TEST(KnownHostsCopies, OfNothingKnowNothing) {
+  const KnownHosts nothing;
+  EXPECT_EQ(nothing.digest(), load("# only a comment\n").digest());
+  EXPECT_EQ(nothing.verdict("web", 22, sample_key("{E}")), kUnknown);
+  EXPECT_THAT(nothing.warnings(), IsEmpty());
 }
 
 // B060: the key exchange offers these first. As in ssh(1), lines for the plain name do not count
