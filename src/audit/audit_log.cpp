@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -153,21 +154,24 @@ Result<ChainTip> read_tip(Db& db, const StoreIdentity& identity) {
   return ChainTip{row.integer(0), row.text(1)};
 }
 
-Status append_in_txn(Db& db, const StoreIdentity& identity, Json record) {
-  SSHX_TRY(Txn txn, Txn::begin(db, Txn::Kind::write));
-  auto tip = read_tip(db, identity);
-  if (!tip.has_value()) return std::move(tip).error();
-  const auto row =
-      seal(std::move(record), identity, *tip, rfc3339(std::chrono::system_clock::now()));
-  SSHX_TRY(Stmt insert,
-           db.prepare("INSERT INTO records (sequence, record, hash) VALUES (?, ?, ?)"));
-  SSHX_CHECK(insert.use().bind(row.sequence).bind(row.text).bind(row.hash).run());
-  return txn.commit();
+/// Appends `record` after `tip`, which becomes the new end of the chain.
+Status insert(Stmt& statement, const StoreIdentity& identity, Json record, ChainTip& tip) {
+  const auto now = rfc3339(std::chrono::system_clock::now());
+  auto row = seal(std::move(record), identity, tip, now);
+  SSHX_CHECK(statement.use().bind(row.sequence).bind(row.text).bind(row.hash).run());
+  tip = {row.sequence, std::move(row.hash)};
+  return {};
 }
 
-bool names_an_execution(const Json& record) {
-  return record.is_object() && record.contains("event") && record["event"].is_string() &&
-         record.contains("execution_id") && record["execution_id"].is_string();
+Status append_in_txn(Db& db, const StoreIdentity& identity, std::span<Json> records) {
+  SSHX_TRY(Txn txn, Txn::begin(db, Txn::Kind::write));
+  SSHX_TRY(auto tip, read_tip(db, identity));
+  SSHX_TRY(Stmt statement,
+           db.prepare("INSERT INTO records (sequence, record, hash) VALUES (?, ?, ?)"));
+  for (auto& record : records) {
+    SSHX_CHECK(insert(statement, identity, std::move(record), tip));
+  }
+  return txn.commit();
 }
 
 }  // namespace
@@ -200,14 +204,18 @@ Result<AuditLog> AuditLog::open_read_only(const path& store_path) {
   return AuditLog(std::make_unique<State>(State{file, std::move(store)}));
 }
 
-Status AuditLog::append(Json record) {
-  if (!names_an_execution(record)) {
-    return Error{ErrorKind::internal, "audit_record", "a record without event or execution_id", {}};
+const path& AuditLog::file() const noexcept { return state_->file; }
+
+Status AuditLog::append(Json record) { return append_all(std::span(&record, 1)); }
+
+Status AuditLog::append_all(std::span<Json> records) {
+  for (const auto& record : records) {
+    SSHX_CHECK(check_record(record));
   }
+  if (records.empty()) return {};
   auto& store = state_->store;
   if (store.durability == Durability::required) store.db.wait_at_most(kLockWait);
-  return explained(append_in_txn(store.db, store.identity, std::move(record)), kAppending,
-                   state_->file);
+  return explained(append_in_txn(store.db, store.identity, records), kAppending, state_->file);
 }
 
 Result<QueryAnswer> AuditLog::query(const Filter& filter) const {

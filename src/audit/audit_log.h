@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,7 @@ struct QueryAnswer {
 /// The evidence store: an append-only SQLite table of canonical JSON records, each with store_id,
 /// sequence and the hash of the one before it (design §8, docs/adr/0005-audit-chain.md). One writer
 /// at a time across processes; readers and writers do not wait for each other. An AuditLog belongs
-/// to one thread and must not be used after fork(2).
+/// to one thread at a time and must not be used after fork(2).
 class AuditLog {
  public:
   /// Opens the store for appending, creating it (0600, its folder 0700) when missing. Opening an
@@ -76,6 +77,9 @@ class AuditLog {
   AuditLog& operator=(const AuditLog&) = delete;
   ~AuditLog();
 
+  /// Where the store really is.
+  [[nodiscard]] const std::filesystem::path& file() const noexcept;
+
   /// Appends one record. `record` holds `event` ("started" or "finished"), `execution_id`, and the
   /// fields of schemas/documents/sshx.audit.record.v1, redacted by the caller: the store knows no
   /// secrets. schema_version, store_id, sequence, recorded_at, previous_hash and hash are set here.
@@ -83,6 +87,9 @@ class AuditLog {
   /// `Durability` tells. Returns: local_io (`audit_write`, `no_space`, `read_only`), busy
   /// (`audit_locked`), internal (`audit_record`: it names no event or no execution).
   [[nodiscard]] Status append(Json record);
+  /// The same for several records, in their order and as one transaction: all of them are stored or
+  /// none. They are used up. Waits and returns as for one.
+  [[nodiscard]] Status append_all(std::span<Json> records);
 
   /// The executions that `filter` selects. Waits for the disk.
   /// Returns: local_io (`audit_read`), busy (`audit_locked`).

@@ -5,6 +5,20 @@
 #include "core/sha256.h"
 
 namespace sshx::audit {
+namespace {
+
+bool has_text(const Json& record, const char* name) {
+  return record.contains(name) && record[name].is_string();
+}
+
+}  // namespace
+
+Status check_record(const Json& record) {
+  if (record.is_object() && has_text(record, "event") && has_text(record, "execution_id")) {
+    return {};
+  }
+  return Error{ErrorKind::internal, "audit_record", "a record without event or execution_id", {}};
+}
 
 std::string genesis_hash(const StoreIdentity& store) {
   Json identity = Json::object();

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/json.h"
+#include "core/result.h"
 
 namespace sshx::audit {
 
@@ -29,6 +30,10 @@ struct StoredRecord {
   std::string text;
   std::string hash;
 };
+
+/// Whether a record says what the store needs to know of it: `event` and `execution_id`. Returns:
+/// internal (`audit_record`).
+[[nodiscard]] Status check_record(const Json& record);
 
 /// The `previous_hash` of a store's first record: sha256_label of the canonical JSON {created_at,
 /// schema_version, store_id}. So the chain also vouches for who the store says it is
