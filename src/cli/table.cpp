@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/columns.h"
 #include "core/text.h"
 
 namespace sshx::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
-
-/// Columns that a cell takes: one a character, which is right for all but wide and combining ones.
-std::size_t width_of(const std::string& cell) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      cell, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
-}
 
 }  // namespace
 
@@ -29,14 +24,14 @@ std::string Table::text() const {
   std::vector<std::size_t> widths(rows_.front().size());
   for (const auto& cells : rows_) {
     for (std::size_t i = 0; i < cells.size(); ++i)
-      widths[i] = std::max(widths[i], width_of(cells[i]));
+      widths[i] = std::max(widths[i], columns_of(cells[i]));
   }
   std::string text;
   for (const auto& cells : rows_) {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       line += cells[i];
-      if (i + 1 < cells.size()) line.append(widths[i] - width_of(cells[i]) + kGap, ' ');
+      if (i + 1 < cells.size()) line.append(widths[i] - columns_of(cells[i]) + kGap, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -7,6 +7,9 @@
 
 namespace sshx::exec {
 
+/// What becomes of control bytes that a command prints.
+enum class ControlBytes : std::uint8_t { kept, visible };
+
 /// Hands a command's output on with its control bytes made visible (see printable()), newline and
 /// tab excepted, so that it can neither drive nor deceive a terminal.
 class SafeOutput final : public ssh::OutputReceiver {

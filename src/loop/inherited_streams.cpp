@@ -24,8 +24,9 @@ UniqueFd duplicate(int descriptor) { return UniqueFd(::fcntl(descriptor, F_DUPFD
 
 struct InheritedOutput::Shared {
   struct Piece {
-    std::size_t sink;
+    std::size_t sink = 0;
     std::string bytes;
+    std::size_t writer = 0;
   };
 
   struct OwnedSink {
@@ -42,6 +43,7 @@ struct InheritedOutput::Shared {
   std::condition_variable arrived;
   std::deque<Piece> pieces;
   std::size_t waiting = 0;
+  std::vector<std::size_t> waiting_of{0};  ///< By writer.
   std::optional<Error> failure;
   bool closing = false;
 };
@@ -58,6 +60,7 @@ bool InheritedOutput::Shared::take(Piece& piece) {
 void InheritedOutput::Shared::finish(const Piece& piece, const Status& written) {
   const std::lock_guard lock(mutex);
   waiting -= piece.bytes.size();
+  waiting_of[piece.writer] -= piece.bytes.size();
   if (!written && !failure) failure = written.error();
 }
 
@@ -82,16 +85,29 @@ InheritedOutput::~InheritedOutput() {
   shared_->arrived.notify_one();
 }
 
-void InheritedOutput::write(std::size_t sink, std::string bytes) {
+InheritedOutput::Writer InheritedOutput::add_writer() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->waiting_of.push_back(0);
+  return Writer{shared_->waiting_of.size() - 1};
+}
+
+void InheritedOutput::write(std::size_t sink, std::string bytes, Writer writer) {
+  const auto index = static_cast<std::size_t>(writer);
   const std::lock_guard lock(shared_->mutex);
   shared_->waiting += bytes.size();
-  shared_->pieces.push_back({sink, std::move(bytes)});
+  shared_->waiting_of[index] += bytes.size();
+  shared_->pieces.push_back({sink, std::move(bytes), index});
   shared_->arrived.notify_one();
 }
 
 std::size_t InheritedOutput::waiting() const {
   const std::lock_guard lock(shared_->mutex);
   return shared_->waiting;
+}
+
+std::size_t InheritedOutput::waiting(Writer writer) const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->waiting_of[static_cast<std::size_t>(writer)];
 }
 
 std::optional<Error> InheritedOutput::failure() const {

@@ -29,10 +29,17 @@ class InheritedOutput {
   /// What still waits is written if the descriptor ever takes it while the process lives.
   ~InheritedOutput();
 
-  /// Queues one piece for the sink of that index. Never waits.
-  void write(std::size_t sink, std::string bytes);
+  /// One of several that write here, for waiting(Writer).
+  enum class Writer : std::size_t { first };
+  /// A further one. Whoever is the only one need not be added.
+  [[nodiscard]] Writer add_writer();
+
+  /// Queues one piece for the sink of that index. No other piece gets into it. Never waits.
+  void write(std::size_t sink, std::string bytes, Writer writer = Writer::first);
   /// Bytes of pieces that were not written yet, the one that is being written counted whole.
   [[nodiscard]] std::size_t waiting() const;
+  /// The same of one writer's pieces.
+  [[nodiscard]] std::size_t waiting(Writer writer) const;
   /// The first fault: local_io (`broken_pipe`, `no_space`, `io`).
   [[nodiscard]] std::optional<Error> failure() const;
 

@@ -95,6 +95,22 @@ inline Pipe make_pipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+/// A pipe that nobody reads and that takes no further byte.
+struct FullPipe {
+  FullPipe() : ends(make_pipe()) {
+    const int writing = ends.write_end.get();
+    EXPECT_EQ(fcntl(writing, F_SETFL, O_NONBLOCK), 0);
+    const std::string page(4096, 'p');
+    for (const std::size_t step : {page.size(), std::size_t{1}}) {
+      while (write(writing, page.data(), step) > 0) held += step;
+    }
+    EXPECT_EQ(fcntl(writing, F_SETFL, 0), 0);
+  }
+
+  Pipe ends;
+  std::size_t held = 0;
+};
+
 /// Fails the test unless `descriptor` becomes readable.
 inline bool wait_readable(int descriptor) {
   pollfd entry{.fd = descriptor, .events = POLLIN, .revents = 0};
