@@ -169,6 +169,7 @@ Status place_presentation(const Operation& operation, const ParsedOptions& parse
                         "give --json for one document, or --jsonl for a line for each event");
   }
   presentation.quiet = values.value("quiet", false);
+  presentation.gather = values.value("gather", false);
   presentation.safe_output = values.value("safe_output", false);
   presentation.die_with_parent = values.value("die_with_parent", false);
   presentation.audit = values.value("audit", presentation.audit);
@@ -241,6 +242,16 @@ Result<std::string> request_text(const std::string& source) {
   return text;
 }
 
+/// Of a request that came from stdin: nothing else can come from there.
+Status refuse_stdin_again(const Json& request) {
+  const bool names = request.value("hosts_from", std::string()) == "-";
+  if (!names && !request.value("stdin_inherit", false)) return {};
+  return config_error("request_conflict",
+                      fmt::format("{}: stdin has already given the request",
+                                  names ? "hosts_from" : "stdin_inherit"),
+                      "read the request from a file: --request FILE");
+}
+
 bool names_unknown(const Words& words) {
   return words.problem && words.problem->code == "unknown_command";
 }
@@ -269,9 +280,8 @@ Result<Invocation> complete_request(Invocation invocation) {
   }
   SSHX_TRY(invocation.request, check_request(*invocation.operation, invocation.request,
                                              invocation.presentation.surface));
-  if (invocation.request_source == "-" && invocation.request.value("stdin_inherit", false)) {
-    return config_error("request_conflict", "stdin_inherit: stdin has already given the request",
-                        "read the request from a file: --request FILE");
+  if (invocation.request_source == "-") {
+    SSHX_CHECK(refuse_stdin_again(invocation.request));
   }
   return invocation;
 }

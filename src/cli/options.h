@@ -18,6 +18,7 @@ struct Presentation {
   bool json = false;   ///< One document.
   bool jsonl = false;  ///< A document for each event, a line each.
   bool quiet = false;
+  bool gather = false;                ///< Output of several targets at the end, the same once.
   bool safe_output = false;           ///< Control bytes of a command's output made visible.
   bool die_with_parent = false;       ///< The end of the calling process cancels.
   std::string audit = "best-effort";  ///< best-effort, required or off.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "core/redact.h"
 #include "core/sha256.h"
 #include "core/text.h"
@@ -19,8 +21,8 @@ std::string target_text(const exec::Target& target) {
   return target.alias ? fmt::format("{} ({})", *target.alias, place) : place;
 }
 
-std::string identity_text(const exec::RunRequest& run) {
-  const auto& identity = run.plan.document["targets"][0]["identity"];
+std::string identity_text(const Json& target) {
+  const auto& identity = target["identity"];
   if (identity["kind"] != "file")
     return identity["kind"] == "agent" ? "the agent's keys" : "default files";
   auto path = identity["path"].get<std::string>();
@@ -28,8 +30,8 @@ std::string identity_text(const exec::RunRequest& run) {
   return fmt::format("{} {}", path, identity["fingerprint"].get<std::string>());
 }
 
-std::string trust_text(const exec::RunRequest& run) {
-  const auto& trusted = run.plan.document["targets"][0]["host_key"]["trusted"];
+std::string trust_text(const Json& target) {
+  const auto& trusted = target["host_key"]["trusted"];
   return trusted.empty() ? "no key" : join(trusted.get<std::vector<std::string>>(), ", ");
 }
 
@@ -76,15 +78,31 @@ std::string bypass_text(const exec::Bypass& bypass) {
   return fmt::format("{}: {}", join(asked, ", "), bypass.reason);
 }
 
+/// Each target with what proves it and what it is logged in to with.
+std::string targets_text(const exec::RunRequest& run) {
+  std::string text;
+  if (run.sessions.empty()) return line("target", "none");
+  // The plan has them in an order of its own.
+  std::map<std::string, Json> plans;
+  for (const auto& target : run.plan.document["targets"])
+    plans.emplace(target["alias"].is_null() ? std::string() : target["alias"].get<std::string>(),
+                  target);
+  for (const auto& session : run.sessions) {
+    const auto& plan = plans.at(session.target.alias.value_or(std::string()));
+    text += line("target", target_text(session.target));
+    text += line("  identity", identity_text(plan));
+    text += line("  host key", trust_text(plan));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string preview_text(const exec::RunRequest& run) {
   std::string text = "Nothing was run. The plan:\n\n";
-  text += line("target", target_text(run.session.target));
+  text += targets_text(run);
   text += payload_text(run.action.payload);
   text += line("stdin", input_text(run.action));
-  text += line("identity", identity_text(run));
-  text += line("host key", trust_text(run));
   text += line("limits", limits_text(run.limits));
   if (run.action.bypass) text += line("bypass", bypass_text(*run.action.bypass));
   text += line("risk", fmt::format("{} (effects: {})", to_string(run.plan.risk),

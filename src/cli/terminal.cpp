@@ -66,6 +66,10 @@ void Terminal::report(const Error& error) {
   if (!error.hint.empty()) to_stderr("hint: " + printable(redact(error.hint)));
 }
 
+void Terminal::draw(std::string_view text) {
+  if (!text.empty()) static_cast<void>(write_all(STDERR_FILENO, text, "standard error"));
+}
+
 bool Terminal::can_ask() noexcept {
   return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
 }

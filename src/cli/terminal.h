@@ -34,6 +34,7 @@ class Terminal {
   [[nodiscard]] static Status out(std::string_view text);
   /// The descriptor that `out` writes to.
   [[nodiscard]] static int output_descriptor() noexcept;
+  [[nodiscard]] Notes notes() const noexcept { return notes_; }
 
   /// "sshx: MESSAGE" on stderr, with --quiet nothing. Faults of stderr are not reported: there is
   /// nowhere left to.
@@ -43,6 +44,9 @@ class Terminal {
   /// "sshx: MESSAGE" and, where there is a hint, "sshx: hint: HINT" on stderr, with --quiet too.
   /// Says nothing of a reader that went away: `sshx ... | head` is not a fault.
   static void report(const Error& error);
+
+  /// Writes to stderr as it stands: what draws a line of a terminal anew.
+  static void draw(std::string_view text);
 
   /// Whether a person can be asked: stdin and stderr are terminals.
   [[nodiscard]] static bool can_ask() noexcept;

@@ -5,18 +5,16 @@
 #include "core/wall_time.h"
 
 namespace sshx::exec {
-namespace {
-
 Json counts_json(const TargetCounts& counts) {
   return {{"selected", counts.selected},   {"started", counts.started},
           {"succeeded", counts.succeeded}, {"failed", counts.failed},
           {"skipped", counts.skipped},     {"uncertain", counts.uncertain}};
 }
 
-}  // namespace
-
 void TargetCounts::add(const ExecutionResult& result) {
-  if (!result.executed.has_value() || result.completion == Completion::unknown) {
+  if (result.skipped) {
+    ++skipped;
+  } else if (!result.executed.has_value() || result.completion == Completion::unknown) {
     ++uncertain;
   } else if (result.success()) {
     ++succeeded;
@@ -36,14 +34,16 @@ Json EventStream::next_event(std::string_view name) {
           {"run_id", run_id_}};
 }
 
-void EventStream::run_started(const ExecutionResult& planned) {
-  counts_.selected = 1;
+void EventStream::run_started(const RunStart& start) {
+  counts_.selected = start.selected;
   if (sink_ == nullptr) return;
-  const auto& request_id = planned.identity.request_id;
   auto event = next_event("run_started");
-  event["operation"] = planned.operation;
-  event["request_id"] = request_id ? Json(*request_id) : Json(nullptr);
-  event["selected"] = counts_.selected;
+  event["operation"] = start.operation;
+  event["request_id"] = start.request_id ? Json(*start.request_id) : Json(nullptr);
+  event["selected"] = start.selected;
+  event["document"] = start.document;
+  event["plan_hash"] = start.plan_hash;
+  event["warnings"] = start.warnings;
   sink_->write(event);
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/deadline.h"
 #include "exec/result.h"
@@ -34,18 +36,33 @@ struct TargetCounts {
   void add(const ExecutionResult& result);
 };
 
+/// What is known of a run before its first target is started.
+struct RunStart {
+  std::string_view operation;
+  std::optional<std::string> request_id;
+  int selected = 0;
+  std::string_view document;  ///< What --json would answer with.
+  std::string plan_hash;
+  std::vector<std::string> warnings;
+};
+
+/// The contract's `counts` object.
+[[nodiscard]] Json counts_json(const TargetCounts& counts);
+
 /// Writes the events of one run in their order, with the counts that follow from them.
 class EventStream {
  public:
   /// Nothing is written to a null `sink`. `started`: when the run began.
   EventStream(EventSink* sink, std::string run_id, Deadline started);
 
-  void run_started(const ExecutionResult& planned);
+  void run_started(const RunStart& start);
   void target_started(const ExecutionResult& planned);
   /// `result` is finalised and its audit_status is the last one.
   void target_finished(const ExecutionResult& result);
   /// `exit_code`: the process's.
   void run_finished(int exit_code);
+  /// What became of the targets so far.
+  [[nodiscard]] const TargetCounts& counts() const noexcept { return counts_; }
 
  private:
   [[nodiscard]] Json next_event(std::string_view name);

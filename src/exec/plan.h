@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,8 @@ struct Limits {
   std::optional<long long> global_timeout_ms = std::nullopt;
   bool fail_fast = false;  ///< The first failure stops the start of further targets.
   std::optional<long long> max_failures = std::nullopt;  ///< So many failures do.
+  /// Most targets at the same time; nothing in a run of one target.
+  std::optional<long long> concurrency = std::nullopt;
 };
 
 /// A reviewed-before-run description (sshx.plan.v1) of one request, made offline.
@@ -67,8 +70,13 @@ struct Plan {
   Json document;
 };
 
-/// Plans `operation` on one target. Reads the .pub file beside a configured key; opens nothing
-/// else.
+/// Plans `operation` on the targets of `sessions`, which share their trust and may be none. Neither
+/// their order nor their names count for the hash. Reads the .pub file beside each configured key,
+/// once; opens nothing else.
+[[nodiscard]] Plan make_plan(std::string_view operation, std::span<const SessionRequest> sessions,
+                             const ActionSummary& action, const Limits& limits);
+
+/// The same on one target.
 [[nodiscard]] Plan make_plan(std::string_view operation, const SessionRequest& session,
                              const ActionSummary& action, const Limits& limits);
 

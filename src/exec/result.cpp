@@ -89,6 +89,11 @@ std::string_view phase_of(const ExecutionResult& result) {
   return to_string(result.error ? result.error->phase() : Phase::complete);
 }
 
+std::string_view status_of(const ExecutionResult& result) {
+  if (result.skipped) return "skipped";
+  return result.success() ? "succeeded" : "failed";
+}
+
 Json identity_json(const ExecutionResult& result) {
   Json json = Json::object();
   json["schema_version"] = "sshx.result.v1";
@@ -114,7 +119,7 @@ Json peers_json(const ExecutionResult& result) {
 void add_outcome(Json& json, const ExecutionResult& result) {
   const auto* error = result.error ? &*result.error : nullptr;
   const auto& outcome = result.outcome;
-  json["status"] = result.success() ? "succeeded" : "failed";
+  json["status"] = status_of(result);
   json["phase"] = phase_of(result);
   json["completion"] = to_string(result.completion);
   json["executed"] = result.executed ? Json(*result.executed) : Json(nullptr);

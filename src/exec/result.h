@@ -62,6 +62,7 @@ struct ExecutionResult {
   std::vector<std::string> warnings;
   long long duration_ms = 0;
   AuditStatus audit_status = AuditStatus::disabled;
+  bool skipped = false;  ///< It was selected and never started; `error` says why.
 
   struct Output {
     StreamCapture::Text text{

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/deadline.h"
+#include "exec/audit_queue.h"
 #include "exec/audit_sink.h"
 #include "exec/event_stream.h"
 #include "exec/result.h"
@@ -34,6 +35,8 @@ struct RunOptions {
   /// Null when `audit` is off, or when the store could not be opened, which `audit_failure` tells.
   AuditSink* sink = nullptr;
   std::optional<Error> audit_failure;
+  /// For a run on several targets, instead of `sink`.
+  AuditQueue* queue = nullptr;
   EventSink* events = nullptr;  ///< Null: nobody wants to hear of events.
   /// When the run began, which global_timeout_seconds is counted from.
   Deadline started = Clock::now();

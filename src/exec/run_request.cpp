@@ -7,6 +7,7 @@
 #include "core/redact.h"
 #include "core/sha256.h"
 #include "exec/result.h"
+#include "exec/selection.h"
 
 namespace sshx::exec {
 namespace {
@@ -89,7 +90,7 @@ Status check_failure_limits(const Json& request) {
 }
 
 Limits limits_of(const RunRequest& run) {
-  return {.connect_timeout_ms = milliseconds(run.session.connect_timeout_seconds),
+  return {.connect_timeout_ms = milliseconds(run.request["connect_timeout_seconds"].get<double>()),
           .timeout_ms = milliseconds(run.timeout_seconds),
           .max_output_bytes = run.request["max_output_bytes"].get<long long>(),
           .server_alive_interval_ms = milliseconds(run.liveness.interval_seconds),
@@ -115,6 +116,25 @@ Json shown_request(const Json& request) {
   return shown;
 }
 
+/// What one caller has only one of cannot be shared among targets.
+Status check_several(const RunRequest& run) {
+  if (run.is_single) return {};
+  if (run.action.payload.terminal) {
+    return config_error("request_conflict", "a terminal (--pty) is for one target",
+                        "run it on one target, or leave --pty out");
+  }
+  if (run.action.input != InputMode::inherited) return {};
+  return config_error("request_conflict",
+                      "the caller's stdin (--stdin) cannot be passed on to several targets",
+                      "use --stdin-file, which each of them gets whole");
+}
+
+Json targets_json(const RunRequest& run) {
+  Json targets = Json::array();
+  for (const auto& session : run.sessions) targets.push_back(target_json(session.target));
+  return targets;
+}
+
 }  // namespace
 
 Result<RunRequest> prepare_run(const Json& request, const Confinement& confinement) {
@@ -130,17 +150,39 @@ Result<RunRequest> prepare_run(const Json& request, const Confinement& confineme
   SSHX_TRY(run.action.payload, read_payload(request, limit, confinement));
   SSHX_CHECK(prepare_input(request, confinement, run));
   SSHX_CHECK(prepare_liveness(request, run));
-  SSHX_TRY(run.session, plan_session(request, confinement.reach));
+  SSHX_TRY(const auto selection, select_targets(request, confinement.reach));
+  SSHX_TRY(run.sessions, plan_sessions(request, selection));
+  run.is_single = selection.is_single;
+  SSHX_CHECK(check_several(run));
   run.timeout_seconds = request["timeout_seconds"].get<double>();
   run.host_timeout_seconds = optional_value<double>(request, "host_timeout_seconds");
   run.global_timeout_seconds = optional_value<double>(request, "global_timeout_seconds");
   if (request["second_channel"] == "never") run.action.second_channel = SecondChannel::never;
+  run.concurrency = request["concurrency"].get<long long>();
   run.limits = limits_of(run);
-  run.notes = run.session.trust.known_hosts.warnings();
+  if (!run.is_single) run.limits.concurrency = run.concurrency;
+  run.notes = selection.notes;
+  if (!run.sessions.empty()) {
+    const auto& warnings = run.sessions.front().trust.known_hosts.warnings();
+    run.notes.insert(run.notes.end(), warnings.begin(), warnings.end());
+  }
   if (run.action.payload.terminal)
     run.notes.emplace_back("a terminal merges the command's stderr into stdout");
-  run.plan = make_plan(kRunOperation, run.session, run.action, run.limits);
+  run.plan = make_plan(kRunOperation, run.sessions, run.action, run.limits);
   return run;
+}
+
+std::optional<std::string> request_id_of(const RunRequest& run) {
+  return optional_value<std::string>(run.request, "request_id");
+}
+
+RunStart run_start(const RunRequest& run) {
+  return {.operation = kRunOperation,
+          .request_id = request_id_of(run),
+          .selected = static_cast<int>(run.sessions.size()),
+          .document = run.is_single ? "sshx.result.v1" : "sshx.run.v1",
+          .plan_hash = run.plan.hash,
+          .warnings = run.notes};
 }
 
 Json preview_document(const RunRequest& run) {
@@ -148,7 +190,7 @@ Json preview_document(const RunRequest& run) {
           {"valid", true},
           {"operation", kRunOperation},
           {"request", shown_request(run.request)},
-          {"targets", Json::array({target_json(run.session.target)})},
+          {"targets", targets_json(run)},
           {"plan", run.plan.document},
           {"notes", run.notes},
           {"error", nullptr},

@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "exec/confinement.h"
+#include "exec/event_stream.h"
 #include "exec/plan.h"
 #include "exec/session.h"
 
@@ -13,14 +14,18 @@ namespace sshx::exec {
 /// What documents and evidence call the operation.
 inline constexpr std::string_view kRunOperation = "run";
 
-/// A checked, resolved and planned request to run one command or script on one target. Made
-/// offline.
+/// A checked, resolved and planned request to run one command or script on one or more targets.
+/// Made offline.
 struct RunRequest {
   Json request;  ///< As checked, with defaults.
-  SessionRequest session;
+  /// One for each target, sorted by name; never empty but for an empty shard.
+  std::vector<SessionRequest> sessions;
+  /// Exactly one target was named, so that the answer is one result.
+  bool is_single = true;
   ActionSummary action;
   Limits limits;
-  std::string input;  ///< The bytes of a given stdin.
+  long long concurrency = 1;  ///< Targets at once.
+  std::string input;          ///< The bytes of a given stdin.
   double timeout_seconds = 60;
   std::optional<double> host_timeout_seconds;
   std::optional<double> global_timeout_seconds;
@@ -36,6 +41,12 @@ struct RunRequest {
 /// (`range`).
 [[nodiscard]] Result<RunRequest> prepare_run(const Json& request,
                                              const Confinement& confinement = {});
+
+/// The caller's own name for the request.
+[[nodiscard]] std::optional<std::string> request_id_of(const RunRequest& run);
+
+/// What its stream of events begins with.
+[[nodiscard]] RunStart run_start(const RunRequest& run);
 
 /// The document sshx.request.v1 of a dry-run.
 [[nodiscard]] Json preview_document(const RunRequest& run);

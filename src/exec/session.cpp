@@ -1,17 +1,40 @@
 #include "exec/session.h"
 
+#include <map>
+#include <utility>
+
 #include "ssh/authentication.h"
 
 namespace sshx::exec {
 
+Result<std::vector<SessionRequest>> plan_sessions(const Json& request, const Selection& selection) {
+  SSHX_TRY(const auto trust, load_trust(request));
+  const auto connect_timeout =
+      request.value("connect_timeout_seconds", SessionRequest().connect_timeout_seconds);
+  // Hosts share few key files, and to expand a name asks the system.
+  std::map<std::string, IdentityChoice> choices;
+  std::vector<SessionRequest> sessions;
+  sessions.reserve(selection.targets.size());
+  for (const auto& target : selection.targets) {
+    auto choice = choices.find(target.identity);
+    if (choice == choices.end()) {
+      SSHX_TRY(auto made, choose_identities(request, target));
+      choice = choices.emplace(target.identity, std::move(made)).first;
+    }
+    sessions.push_back({target, trust, choice->second, connect_timeout});
+  }
+  return sessions;
+}
+
 Result<SessionRequest> plan_session(const Json& request, const inventory::Reach& reach) {
-  SessionRequest session;
-  SSHX_TRY(session.target, resolve_target(request, reach));
-  SSHX_TRY(session.trust, load_trust(request));
-  SSHX_TRY(session.identities, choose_identities(request, session.target));
-  session.connect_timeout_seconds =
-      request.value("connect_timeout_seconds", session.connect_timeout_seconds);
-  return session;
+  SSHX_TRY(const auto selection, select_targets(request, reach));
+  if (!selection.is_single) {
+    return config_error("not_supported", "more than one target can be selected by this request",
+                        "this version runs on one target a call: give one --target, and no other "
+                        "selector");
+  }
+  SSHX_TRY(auto sessions, plan_sessions(request, selection));
+  return std::move(sessions.front());
 }
 
 Task<Result<ssh::Connection>> open_session(Runtime runtime, const SessionRequest& request,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "exec/identities.h"
+#include "exec/selection.h"
 #include "exec/target.h"
 #include "exec/trust.h"
 #include "ssh/connection.h"
@@ -18,8 +19,15 @@ struct SessionRequest {
   double connect_timeout_seconds = 10;
 };
 
-/// Target (within `reach`), trust and identities of a checked request. Reads public files only.
-/// Returns: what resolve_target, load_trust and choose_identities return.
+/// Trust and identities for each target of `selection`, which `request` made; in its order. The
+/// trust is read once, and shared. Reads public files only. Returns: what load_trust and
+/// choose_identities return.
+[[nodiscard]] Result<std::vector<SessionRequest>> plan_sessions(const Json& request,
+                                                                const Selection& selection);
+
+/// The same for a request of one target. Target (within `reach`), trust and identities of a checked
+/// request. Reads public files only. Returns: what select_targets and plan_sessions return, config
+/// (`not_supported`: it selects several).
 [[nodiscard]] Result<SessionRequest> plan_session(const Json& request,
                                                   const inventory::Reach& reach = {});
 

@@ -4,11 +4,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json.h"
-#include "inventory/hosts_file.h"
-#include "inventory/reach.h"
+#include "inventory/host.h"
 
 namespace sshx::exec {
 
@@ -24,17 +24,29 @@ struct Target {
   std::map<std::string, std::string> tags;
 };
 
-/// The target that a checked request names by `targets` or `address`, with `user`, `port` and
-/// `identity` on top. Reads the hosts file for a name, nothing for an address. Where `reach` is
-/// limited, an address is refused, and so is another user or port than the host's own, which would
-/// be another account or another place. Returns: config (`no_target`, `unknown_target`,
-/// `request_conflict`, `address`, `user`), blocked (`target_not_allowed`, `address_not_allowed`,
-/// `override_not_allowed`), and what load_hosts returns.
-[[nodiscard]] Result<Target> resolve_target(const Json& request,
-                                            const inventory::Reach& reach = {});
-
 /// The target that a host of the inventory is.
 [[nodiscard]] Target target_of(const inventory::Host& host);
+
+/// The target of an address literal. Returns: config (`address`, `user`).
+[[nodiscard]] Result<Target> target_at(std::string_view address);
+
+/// What a request puts on top of each of its targets.
+struct Overrides {
+  std::optional<std::string> user;
+  std::optional<std::uint16_t> port;
+  std::optional<std::string> identity;
+  std::string local_user;  ///< Who logs in where neither the request nor the host names a user.
+};
+
+/// `user`, `port` and `identity` of a checked request, and who is calling.
+[[nodiscard]] Overrides overrides_of(const Json& request);
+
+/// Puts `overrides` on `target`. Returns: what check_host returns of the outcome.
+[[nodiscard]] Status override_target(const Overrides& overrides, Target& target);
+
+/// Whether `overrides` leave `host` the account and the place that it is: a host that an operator
+/// admits is admitted as the inventory has it. Returns: blocked (`override_not_allowed`).
+[[nodiscard]] Status check_own(const Overrides& overrides, const inventory::Host& host);
 
 /// The contract's `target` object.
 [[nodiscard]] Json target_json(const Target& target);

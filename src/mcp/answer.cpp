@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 namespace sshx::mcp {
 namespace {
 
 constexpr std::string_view kEventVersion = "sshx.event.v1";
+constexpr std::string_view kRunVersion = "sshx.run.v1";
 
 Error adapter_error(std::string code, std::string message) {
   return {ErrorKind::adapter, std::move(code), std::move(message), {}};
@@ -16,6 +19,10 @@ Error adapter_error(std::string code, std::string message) {
 bool is_document(const Json& value) {
   return value.is_object() && value.contains("schema_version") &&
          value["schema_version"].is_string();
+}
+
+void copy(const Json& from, Json& to, std::initializer_list<const char*> names) {
+  for (const auto* name : names) to[name] = from.value(name, Json());
 }
 
 void keep_text(const Json& event, const char* name, Json& kept) {
@@ -86,14 +93,46 @@ void AnswerReader::take_event(Json event) {
   }
   keep_text(event, "run_id", run_id_);
   keep_text(event, "execution_id", execution_id_);
-  if (name == "run_started" && event.value("selected", Json()).is_number_unsigned()) {
-    selected_ = event["selected"].get<std::size_t>();
-  }
-  if (name == "target_finished") {
-    ++finished_;
-    document_ = event.value("result", Json());
-  }
+  if (name == "run_started") begin_run(event);
+  if (name == "target_finished") end_target(event.value("result", Json()));
   run_finished_ = name == "run_finished";
+  if (run_finished_ && run_.is_object()) end_run(event);
+}
+
+/// A run on several targets is answered as --json answers it, put together from its events.
+void AnswerReader::begin_run(const Json& event) {
+  const auto selected = event.value("selected", Json());
+  if (selected.is_number_unsigned()) selected_ = selected.get<std::size_t>();
+  if (event.value("document", Json()) != kRunVersion) return;
+  run_ = {{"schema_version", kRunVersion}};
+  copy(event, run_, {"run_id", "request_id", "operation"});
+  for (const auto* name : {"success", "exit_code", "counts"}) run_[name] = nullptr;
+  copy(event, run_, {"plan_hash"});
+  run_["started_at"] = event.value("time", Json());
+  run_["duration_ms"] = nullptr;
+  copy(event, run_, {"warnings"});
+  run_["results"] = Json::array();
+}
+
+void AnswerReader::end_target(Json result) {
+  ++finished_;
+  if (run_.is_object()) {
+    run_["results"].push_back(std::move(result));
+  } else {
+    document_ = std::move(result);
+  }
+}
+
+void AnswerReader::end_run(const Json& event) {
+  copy(event, run_, {"exit_code", "counts", "duration_ms"});
+  run_["success"] = run_["exit_code"] == 0;
+  // Events come as targets end; the document has them by name.
+  auto& results = run_["results"].get_ref<Json::array_t&>();
+  std::ranges::stable_sort(results, {}, [](const Json& result) {
+    const auto target = result.value("target", Json::object());
+    return target.is_object() ? target.value("alias", Json()).dump() : std::string();
+  });
+  if (finished_ == selected_) document_ = std::move(run_);
 }
 
 Result<Json> AnswerReader::document() {
@@ -111,8 +150,8 @@ Result<Json> AnswerReader::document() {
   }
   const bool is_whole = text_.empty() && (events_ == 0 || run_finished_);
   if (!is_whole) return adapter_error("truncated", "the stream of events breaks off");
-  if (!is_document(document_) || finished_ > 1) {
-    return adapter_error("malformed", "the events hold no single result");
+  if (!is_document(document_) || (finished_ > 1 && document_["schema_version"] != kRunVersion)) {
+    return adapter_error("malformed", "the events do not hold the result of each target");
   }
   return document_;
 }

@@ -39,6 +39,9 @@ class AnswerReader {
   void take_lines();
   void take_line(std::string_view line);
   void take_event(Json event);
+  void begin_run(const Json& event);
+  void end_target(Json result);
+  void end_run(const Json& event);
   void fail(std::string code, std::string message);
 
   AnswerForm form_;
@@ -50,6 +53,7 @@ class AnswerReader {
   std::size_t finished_ = 0;
   bool run_finished_ = false;
   Json document_;
+  Json run_;  ///< sshx.run.v1, as far as the events have told it; null for one target.
   Json run_id_;
   Json execution_id_;
   std::optional<Error> fault_;

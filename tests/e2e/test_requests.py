@@ -129,7 +129,7 @@ class RefusalTest(RequestCase):
             ({"request_id": "x" * 129}, "range", ("request_id", "--request-id")),
             ({"targets": "target"}, "type", ("targets", "--target")),
             ({"targets": [5]}, "type", ("targets", "--target")),
-            ({"targets": ["target", "target"]}, "range", ("targets", "--target")),
+            ({"targets": ["target"] * 10001}, "range", ("targets", "--target")),
             ({"command": ["true"]}, "type", ("command",)),
             ({"max_output_bytes": 1e9}, "range", ("max_output_bytes", "--max-output-bytes")),
             ({"stdin": 5}, "type", ("stdin",)),

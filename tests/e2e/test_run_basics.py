@@ -15,6 +15,7 @@ DEFAULT_LIMITS = {
     "global_timeout_ms": None,
     "fail_fast": False,
     "max_failures": None,
+    "concurrency": None,
 }
 
 

@@ -10,11 +10,11 @@ from tests.lab import TargetCase
 # What an agent may say, operation by operation. A property that is added to one of them has to be added here by hand.
 AGENT_PROPERTIES = {
     "run": {
-        "address", "bypass_reason", "command", "connect_timeout_seconds", "cwd", "dry_run", "env", "expect_plan", "fail_fast",
-        "force", "global_timeout_seconds", "host_timeout_seconds", "intent", "max_failures", "max_output_bytes",
-        "max_payload_bytes", "no_safety_check", "port", "request_id", "script", "script_file", "second_channel",
-        "server_alive_count_max", "server_alive_interval_seconds", "shell", "stdin", "stdin_base64", "stdin_hold", "targets",
-        "timeout_seconds", "user",
+        "address", "all_hosts", "bypass_reason", "command", "concurrency", "connect_timeout_seconds", "cwd", "dry_run", "env",
+        "exclude", "expect_plan", "fail_fast", "force", "global_timeout_seconds", "groups", "host_timeout_seconds", "intent",
+        "max_failures", "max_output_bytes", "max_payload_bytes", "no_safety_check", "port", "request_id", "script",
+        "script_file", "second_channel", "server_alive_count_max", "server_alive_interval_seconds", "shard", "shell", "stdin",
+        "stdin_base64", "stdin_hold", "tags", "targets", "timeout_seconds", "user",
     },
     "host list": {"groups", "tags"},
     "audit query": {
@@ -23,12 +23,12 @@ AGENT_PROPERTIES = {
 }  # fmt: skip
 # Kept to the command line: trust, keys, the terminal, files and streams of whoever calls.
 COMMAND_LINE_ONLY = {
-    "accept_unknown_host", "identities_only", "identity", "identity_agent", "insecure_hostkey", "known_hosts", "pty",
-    "script_stdin", "stdin_file", "stdin_inherit",
+    "accept_unknown_host", "hosts_from", "identities_only", "identity", "identity_agent", "insecure_hostkey", "known_hosts",
+    "pty", "script_stdin", "stdin_file", "stdin_inherit",
 }  # fmt: skip
 # Options beside the request: how the answer looks, or a fence that they can only make narrower.
 HARMLESS_OPTIONS = {
-    "--allow-group", "--allow-target", "--die-with-parent", "--help", "--json", "--jsonl", "--local-root", "--quiet",
+    "--allow-group", "--allow-target", "--die-with-parent", "--gather", "--help", "--json", "--jsonl", "--local-root", "--quiet",
     "--read-only", "--request", "--safe-output", "--surface",
 }  # fmt: skip
 EVIDENCE_OPTIONS = {"--audit": "off", "--audit-db": "elsewhere.db"}

@@ -65,14 +65,18 @@ def closed(schema):
 
 
 def check_stream(events, is_whole):
-    """The laws of sshx.event.v1 for one target: order, numbers, one run, and counts that follow from the events."""
+    """The laws of sshx.event.v1: order, numbers, one run, one end of each target, and counts that follow from the events."""
     names = [event.get("event") for event in events]
+    begun, ended = _executions(events, "target_started"), _executions(events, "target_finished")
     laws = [
-        set(names) <= set(_EVENTS) and names == [name for name in _EVENTS if name in names],
+        names[:1] == ["run_started"] and names.count("run_started") == 1 and set(names) <= set(_EVENTS),
         [event["seq"] for event in events] == list(range(1, len(events) + 1)),
         len({event["run_id"] for event in events}) == 1,
         [event["time"] for event in events] == sorted(event["time"] for event in events),
-        not is_whole or names in (list(_EVENTS), [name for name in _EVENTS if name != "target_started"]),
+        "run_finished" not in names[:-1],
+        len(set(begun)) == len(begun) and len(set(ended)) == len(ended) <= events[0]["selected"],
+        all(_place(events, "target_started", one) < _place(events, "target_finished", one) for one in begun if one in ended),
+        not is_whole or (names[-1] == "run_finished" and len(ended) == events[0]["selected"] and set(begun) <= set(ended)),
     ]
     if not all(laws):
         raise AssertionError(f"the stream breaks law {laws.index(False)}: {names}\n{json.dumps(events, indent=1)[:4000]}")
@@ -80,16 +84,33 @@ def check_stream(events, is_whole):
         _check_counts(events)
 
 
+def _executions(events, name):
+    return [event["execution_id"] for event in events if event["event"] == name]
+
+
+def _place(events, name, execution):
+    return next(event["seq"] for event in events if event["event"] == name and event["execution_id"] == execution)
+
+
+def _fate(result):
+    if result["status"] == "skipped":
+        return "skipped"
+    if result["executed"] is None or result["completion"] == "unknown":
+        return "uncertain"
+    return "succeeded" if result["success"] else "failed"
+
+
 def _check_counts(events):
-    result, end = events[-2]["result"], events[-1]
-    uncertain = result["executed"] is None or result["completion"] == "unknown"
-    fate = "uncertain" if uncertain else "succeeded" if result["success"] else "failed"
-    expected = {name: int(name == fate) for name in ("succeeded", "failed", "skipped", "uncertain")}
-    expected |= {"selected": 1, "started": sum(event["event"] == "target_started" for event in events)}
-    if end["counts"] != expected or result["run_id"] != end["run_id"]:
-        raise AssertionError(f"the counts are {end['counts']}, not {expected}")
-    if {event["execution_id"] for event in events if "execution_id" in event} != {result["execution_id"]}:
-        raise AssertionError(f"the events name other executions than the result: {json.dumps(events, indent=1)[:4000]}")
+    finished = [event for event in events if event["event"] == "target_finished"]
+    fates = [_fate(event["result"]) for event in finished]
+    expected = {name: fates.count(name) for name in ("succeeded", "failed", "skipped", "uncertain")}
+    expected |= {"selected": events[0]["selected"], "started": len(_executions(events, "target_started"))}
+    if events[-1]["counts"] != expected:
+        raise AssertionError(f"the counts are {events[-1]['counts']}, not {expected}")
+    for event in finished:
+        result = event["result"]
+        if (result["run_id"], result["execution_id"]) != (event["run_id"], event["execution_id"]):
+            raise AssertionError(f"an event names another execution than its result: {json.dumps(event, indent=1)[:4000]}")
 
 
 class Documents:

@@ -16,9 +16,9 @@ PATTERN = re.compile(
     rf"\^(?:(?:{LITERAL}|\[{RANGES}\])(?:[+*?]|\{{\d+(?:,\d*)?\}})?|(?:\.|\[\^{RANGES}\])[+*]?)*\$")
 
 DESCRIPTOR_KEYS = {
-    "operation", "title", "summary", "description", "document", "dry_run_document", "examples", "presentation", "request",
+    "operation", "title", "summary", "description", "document", "several_document", "dry_run_document", "examples", "presentation", "request",
     "group_default", "tool"}
-REQUIRED_KEYS = DESCRIPTOR_KEYS - {"dry_run_document", "tool", "group_default"}
+REQUIRED_KEYS = DESCRIPTOR_KEYS - {"several_document", "dry_run_document", "tool", "group_default"}
 REQUEST_KEYS = {"x-include", "required", "properties"}
 COMMON_KEYS = {"type", "description", "default", "x-group", "x-cli", "x-surface", "x-mcp"}
 MCP_KEYS = {"default", "maximum"}
@@ -85,6 +85,7 @@ class Operation:
     summary: str
     description: str
     document: str
+    several_document: str
     dry_run_document: str
     group_default: bool
     examples: list
@@ -167,7 +168,7 @@ def read_operation(path, source, shared):
         raise DescriptorError(f"{where}: required names {sorted(unknown)[0]!r}, which is no property")
     return Operation(
         name=source["operation"], title=source["title"], summary=source["summary"], description=source["description"],
-        document=source["document"], dry_run_document=source.get("dry_run_document", ""),
+        document=source["document"], several_document=source.get("several_document", ""), dry_run_document=source.get("dry_run_document", ""),
         group_default=source.get("group_default", False), examples=source["examples"],
         properties=properties, presentation=read_presentation(where, source["presentation"], shared),
         tool=source.get("tool"))

@@ -17,7 +17,7 @@ NAME_LIMIT = 40
 # Some agents take 1024 characters, others 2 KiB of all text of a tool.
 DESCRIPTION_LIMIT = 900
 # The fields that one branches on; the whole document has a schema of its own.
-OUTPUT_LIMIT = 20
+OUTPUT_LIMIT = 22
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\.([A-Za-z]+)\}")
 NUMBER = re.compile(r"(?<![A-Za-z0-9-])\d")
 OUTPUT_KEYS = {
@@ -139,7 +139,7 @@ def check_output(place, operation, documents):
         raise DescriptorError(f"{place}: output has {len(output)} properties, more than {OUTPUT_LIMIT}")
     if "schema_version" not in output:
         raise DescriptorError(f"{place}: output has no schema_version, by which one tells the documents apart")
-    answers = [name for name in (operation.document, operation.dry_run_document, *ERROR_DOCUMENTS) if name]
+    answers = [name for name in (operation.document, operation.several_document, operation.dry_run_document, *ERROR_DOCUMENTS) if name]
     for name in answers:
         if name not in documents:
             raise DescriptorError(f"{place}: there is no document {name}")

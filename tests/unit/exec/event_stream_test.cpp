@@ -25,11 +25,20 @@ ExecutionResult finalised(ExecutionResult result) {
   return result;
 }
 
+RunStart start(std::optional<std::string> request_id = std::nullopt) {
+  return {.operation = "run",
+          .request_id = std::move(request_id),
+          .selected = 1,
+          .document = "sshx.result.v1",
+          .plan_hash = "sha256:" + std::string(64, 'a'),
+          .warnings = {}};
+}
+
 /// The events of a run whose target was started and ended as `result`.
 std::vector<Json> events_of(const ExecutionResult& result) {
   KeptEvents kept;
   EventStream stream(&kept, result.identity.run_id, Clock::now());
-  stream.run_started(planned());
+  stream.run_started(start());
   stream.target_started(planned());
   stream.target_finished(result);
   stream.run_finished(7);
@@ -65,15 +74,13 @@ TEST(EventStreamTest, TheResultIsTheDocumentByteForByte) {
 TEST(EventStreamTest, TheRequestsNameComesBack) {
   KeptEvents kept;
   EventStream stream(&kept, "run", Clock::now());
-  auto result = planned();
-  result.identity.request_id = "ticket-1";
-  stream.run_started(result);
+  stream.run_started(start("ticket-1"));
   EXPECT_EQ(kept.events[0]["request_id"], "ticket-1");
 }
 
 TEST(EventStreamTest, WithoutASinkNothingHappens) {
   EventStream stream(nullptr, "run", Clock::now());
-  stream.run_started(planned());
+  stream.run_started(start());
   stream.target_started(planned());
   stream.target_finished(finalised(full()));
   stream.run_finished(0);
@@ -135,7 +142,7 @@ TEST(TargetCountsTest, WhatWasNeverStartedIsNotCountedAsStarted) {
   auto result = planned();
   result.error = some_error(ErrorKind::local_io, "audit_open");
   finalise(result);
-  stream.run_started(planned());
+  stream.run_started(start());
   stream.target_finished(result);
   stream.run_finished(255);
   EXPECT_EQ(kept.events[2]["counts"]["started"], 0);

@@ -10,6 +10,7 @@ namespace sshx::exec {
 namespace {
 
 using ssh::OutputStream;
+using test::FullPipe;
 using test::kGuardSeconds;
 using test::kShortSeconds;
 using test::Loop;
@@ -50,22 +51,6 @@ class LocalStreamsTest : public testing::Test {
 std::string error_of(const std::optional<Error>& error) {
   return error ? std::string(to_string(error->kind)) + "/" + error->code : "ok";
 }
-
-/// A pipe that nobody reads and that takes no further byte.
-struct FullPipe {
-  FullPipe() : ends(make_pipe()) {
-    const int writing = ends.write_end.get();
-    EXPECT_EQ(fcntl(writing, F_SETFL, O_NONBLOCK), 0);
-    const std::string page(4096, 'p');
-    for (const std::size_t step : {page.size(), std::size_t{1}}) {
-      while (write(writing, page.data(), step) > 0) held += step;
-    }
-    EXPECT_EQ(fcntl(writing, F_SETFL, 0), 0);
-  }
-
-  Pipe ends;
-  std::size_t held = 0;
-};
 
 class StreamedOutputTest : public LocalStreamsTest {
  protected:

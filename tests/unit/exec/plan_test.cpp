@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "core/public_key.h"
 #include "exec/plan.h"
@@ -78,6 +80,12 @@ TEST_F(PlanTest, ADigestOfWhatItMeans) {
   EXPECT_EQ(hash, base_hash());
 }
 
+// Whoever reviewed a plan compares its hash with that of a later version. This one was computed
+// apart from this code, from the canonical JSON of what the plan means.
+TEST_F(PlanTest, TheHashOfOneTargetStaysWhatItWas) {
+  EXPECT_EQ(base_hash(), "sha256:0c91c8d1a0e288487ea05a0ad2d42514417eab0a4e092dd1b8fd51b49204c383");
+}
+
 TEST_F(PlanTest, WhatIsOnlyForPeopleDoesNotCount) {
   const std::string base = base_hash();
   const std::vector<std::function<void(Inputs&)>> changes{
@@ -113,7 +121,8 @@ TEST_F(PlanTest, EverySemanticInputCounts) {
       [](Inputs& i) { i.limits.host_timeout_ms = 60001; },
       [](Inputs& i) { i.limits.global_timeout_ms = 60000; },
       [](Inputs& i) { i.limits.fail_fast = true; }, [](Inputs& i) { i.limits.max_failures = 1; },
-      [](Inputs& i) { i.limits.max_failures = 2; },
+      [](Inputs& i) { i.limits.max_failures = 2; }, [](Inputs& i) { i.limits.concurrency = 1; },
+      [](Inputs& i) { i.limits.concurrency = 2; },
       [](Inputs& i) {
         i.action.payload.interpreter = Interpreter{"sh", {}};
       },
@@ -298,6 +307,99 @@ TEST_F(PlanTest, PlansWithoutAConfiguredKeySayWhatIsUsed) {
   EXPECT_TRUE(made.document["targets"][0]["identity"]["fingerprint"].is_null());
 }
 
+// -- Several targets ------------------------------------------------------------------------------
+
+class SeveralTargetsTest : public PlanTest {
+ protected:
+  /// Sessions of web-1, web-2 and so on, each at an address of its own, one trust for all.
+  [[nodiscard]] std::vector<SessionRequest> sessions(int count) const {
+    std::string known;
+    for (int i = 1; i <= count; ++i)
+      known += "[192.0.2." + std::to_string(i) + "]:2222 " + ed25519_line('h') + "\n";
+    auto model = bindable().session;
+    model.trust.known_hosts = trusted(known);
+    std::vector<SessionRequest> sessions;
+    for (int i = 1; i <= count; ++i) {
+      model.target.alias = "web-" + std::to_string(i);
+      model.target.address = "192.0.2." + std::to_string(i);
+      sessions.push_back(model);
+    }
+    return sessions;
+  }
+
+  static Plan plan_of(const std::vector<SessionRequest>& sessions) {
+    return make_plan("run", sessions, test::command_action("uptime"), test::some_limits());
+  }
+};
+
+TEST_F(SeveralTargetsTest, AllAreInTheDocumentInTheirOrder) {
+  const Plan made = plan_of(sessions(3));
+  test::expect_valid(made.document);
+  ASSERT_EQ(made.document["targets"].size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(made.document["targets"][i]["alias"], "web-" + std::to_string(i + 1));
+  EXPECT_THAT(made.unresolved, IsEmpty());
+}
+
+TEST_F(SeveralTargetsTest, NeitherOrderNorNamesCountForTheHash) {
+  auto list = sessions(4);
+  const auto hash = plan_of(list).hash;
+  std::ranges::reverse(list);
+  EXPECT_EQ(plan_of(list).hash, hash);
+  for (std::size_t i = 0; i < list.size(); ++i) list[i].target.alias = std::string(i + 1, 'a');
+  EXPECT_EQ(plan_of(list).hash, hash);
+}
+
+TEST_F(SeveralTargetsTest, EachTargetCountsAsOftenAsItIsThere) {
+  const auto list = sessions(3);
+  const std::vector<SessionRequest> fewer(list.begin(), list.begin() + 2);
+  const std::vector<SessionRequest> twice{list[0], list[1], list[2], list[2]};
+  const std::vector<SessionRequest> other{list[0], list[0], list[1], list[2]};
+  const std::set<std::string> hashes{plan_of(list).hash, plan_of(fewer).hash, plan_of(twice).hash,
+                                     plan_of(other).hash};
+  EXPECT_EQ(hashes.size(), 4U);
+}
+
+TEST_F(SeveralTargetsTest, WhatIsUnknownNamesItsTarget) {
+  auto list = sessions(3);
+  list[0].target.address = "web.example.com";
+  list[2].identities.file = folder().file("no-pub");
+  const Plan made = plan_of(list);
+  test::expect_valid(made.document);
+  const auto all = unresolved_in(made);
+  EXPECT_THAT(all, HasSubstr("address: web-1: web.example.com is a name"));
+  EXPECT_THAT(all, HasSubstr("host_key: web-1: no key"));
+  EXPECT_THAT(all, HasSubstr("identity: web-3: there is no readable"));
+  EXPECT_THAT(all, Not(HasSubstr("web-2")));
+}
+
+TEST_F(SeveralTargetsTest, WhatHoldsForAllIsSaidOnce) {
+  auto list = sessions(3);
+  for (auto& session : list) session.trust.strictness = HostKeyStrictness::insecure;
+  const Plan made = plan_of(list);
+  ASSERT_EQ(made.unresolved.size(), 1U);
+  EXPECT_EQ(made.unresolved[0].what, "host_key_policy");
+}
+
+TEST_F(SeveralTargetsTest, NoneIsAPlanToo) {
+  const Plan made = plan_of({});
+  test::expect_valid(made.document);
+  EXPECT_EQ(made.document["targets"], Json::array());
+  EXPECT_EQ(made.document["bindable"], true);
+  EXPECT_NE(made.hash, plan_of(sessions(1)).hash);
+}
+
+// 10,000 targets, each with another key file; the test's time limit is the judge.
+TEST_F(SeveralTargetsTest, CopesWithTenThousand) {
+  auto list = sessions(1);
+  std::vector<SessionRequest> many(10'000, list.front());
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    many[i].target.port = static_cast<std::uint16_t>(i + 1);
+    many[i].identities.file = folder().file("key-" + std::to_string(i));
+  }
+  EXPECT_EQ(plan_of(many).document["targets"].size(), many.size());
+}
+
 TEST(ActionJsonTest, HasNoDigestOfStdin) {
   ActionSummary action = test::command_action("cat");
   action.input = InputMode::given;
@@ -327,7 +429,8 @@ TEST(LimitsJsonTest, EchoesTheEffectiveValues) {
                       .host_timeout_ms = 6,
                       .global_timeout_ms = 7,
                       .fail_fast = true,
-                      .max_failures = 8};
+                      .max_failures = 8,
+                      .concurrency = 9};
   EXPECT_EQ(limits_json(limits), Json({{"connect_timeout_ms", 1},
                                        {"timeout_ms", 2},
                                        {"max_output_bytes", 3},
@@ -336,12 +439,13 @@ TEST(LimitsJsonTest, EchoesTheEffectiveValues) {
                                        {"host_timeout_ms", 6},
                                        {"global_timeout_ms", 7},
                                        {"fail_fast", true},
-                                       {"max_failures", 8}}));
+                                       {"max_failures", 8},
+                                       {"concurrency", 9}}));
 }
 
 TEST(LimitsJsonTest, ALimitThatIsNotThereIsNull) {
   const Json json = limits_json(test::some_limits());
-  for (const auto* name : {"host_timeout_ms", "global_timeout_ms", "max_failures"})
+  for (const auto* name : {"host_timeout_ms", "global_timeout_ms", "max_failures", "concurrency"})
     EXPECT_TRUE(json.at(name).is_null()) << name;
   EXPECT_EQ(json["fail_fast"], false);
 }

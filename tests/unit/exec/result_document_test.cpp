@@ -84,6 +84,7 @@ TEST(FingerprintTest, ChangesWithEveryFact) {
       [](ExecutionResult& r) { r.limits.global_timeout_ms = 1; },
       [](ExecutionResult& r) { r.limits.fail_fast = true; },
       [](ExecutionResult& r) { r.limits.max_failures = 1; },
+      [](ExecutionResult& r) { r.limits.concurrency = 1; },
       [](ExecutionResult& r) { r.plan_hash = sha256_label("other"); },
       [](ExecutionResult& r) { r.risk = Risk::destructive; },
       [](ExecutionResult& r) {

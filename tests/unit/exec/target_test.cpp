@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "core/paths.h"
+#include "exec/selection.h"
 #include "exec/target.h"
 #include "unit/exec/samples.h"
 
@@ -16,6 +17,15 @@ inventory::Host bare_host(const std::string& name, const std::string& address) {
   host.name = name;
   host.address = address;
   return host;
+}
+
+/// The one target that a request selects.
+Result<Target> resolve_target(const Json& request, const inventory::Reach& reach = {}) {
+  const auto selection = select_targets(request, reach);
+  if (!selection) return selection.error();
+  EXPECT_TRUE(selection->is_single);
+  EXPECT_EQ(selection->targets.size(), 1U);
+  return selection->targets.front();
 }
 
 class TargetTest : public testing::Test {

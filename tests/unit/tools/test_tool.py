@@ -18,11 +18,12 @@ MAX_LISTING_BYTES = 24 * 1024
 # set or relax a secret, a trust decision, an audit setting or a policy, ask for a terminal, or name a file outside the
 # folder that the operator chose. force and no_safety_check are of the safety check, demand bypass_reason, and are recorded.
 ARGUMENTS = {
-    "address", "bypass_reason", "command", "connect_timeout_seconds", "cwd", "dry_run", "env", "error_kind", "execution_id",
-    "expect_plan", "fail_fast", "force", "global_timeout_seconds", "groups", "host_timeout_seconds", "intent", "limit",
-    "max_failures", "max_output_bytes", "max_payload_bytes", "no_safety_check", "operation", "port", "request_id", "run_id",
-    "script", "script_file", "second_channel", "server_alive_count_max", "server_alive_interval_seconds", "shell", "since",
-    "stdin", "stdin_base64", "stdin_hold", "tags", "target", "targets", "timeout_seconds", "until", "user",
+    "address", "all_hosts", "bypass_reason", "command", "concurrency", "connect_timeout_seconds", "cwd", "dry_run", "env",
+    "error_kind", "exclude", "execution_id", "expect_plan", "fail_fast", "force", "global_timeout_seconds", "groups",
+    "host_timeout_seconds", "intent", "limit", "max_failures", "max_output_bytes", "max_payload_bytes", "no_safety_check",
+    "operation", "port", "request_id", "run_id", "script", "script_file", "second_channel", "server_alive_count_max",
+    "server_alive_interval_seconds", "shard", "shell", "since", "stdin", "stdin_base64", "stdin_hold", "tags", "target",
+    "targets", "timeout_seconds", "until", "user",
 }  # fmt: skip
 
 TOOL = {
@@ -176,7 +177,7 @@ class RefusalTest(ToolWorkshop):
                 ({"wide": {"anyOf": [{"type": "null"}, {"type": "string"}], "description": "W."}}, "in this order"),
                 ({"wide": {"anyOf": [{"type": "string"}], "description": "W."}}, "anyOf is for a type and null"),
                 ({"wide": {"anyOf": [{"type": "string"}, {"type": "null"}]}}, "must be a sentence"),
-                ({f"p{i}": {} for i in range(20)}, "24 properties, more than 20"),
+                ({f"p{i}": {} for i in range(20)}, "24 properties, more than 22"),
             ],
             lambda change: self.tool["output"].update(change),
         )

@@ -1,0 +1,134 @@
+#include "cli/many_targets.h"
+
+#include <fmt/format.h>
+
+#include "cli/event_lines.h"
+#include "cli/evidence_store.h"
+#include "cli/status_line.h"
+#include "core/sha256.h"
+#include "core/utf8.h"
+#include "exec/fan_out.h"
+#include "exec/gather.h"
+
+namespace sshx::cli {
+namespace {
+
+constexpr int kFailure = 255;
+
+std::string name_of(const exec::ExecutionResult& result) {
+  return result.target.alias.value_or(result.target.address);
+}
+
+std::string counts_text(const exec::TargetCounts& counts) {
+  auto text = fmt::format("{} of {} succeeded", counts.succeeded, counts.selected);
+  if (counts.failed > 0) text += fmt::format(", {} failed", counts.failed);
+  if (counts.uncertain > 0) text += fmt::format(", {} uncertain", counts.uncertain);
+  if (counts.skipped > 0) text += fmt::format(", {} not started", counts.skipped);
+  return text;
+}
+
+std::string outcome_text(const exec::ExecutionResult& result) {
+  const auto& outcome = result.outcome;
+  if (outcome.exit_signal) return "signal " + printable(*outcome.exit_signal);
+  if (outcome.exit_status) return fmt::format("exit {}", *outcome.exit_status);
+  if (!result.error) return "no exit status";
+  return fmt::format("{}/{}", to_string(result.error->kind), result.error->code);
+}
+
+/// What people hear on stderr while a run goes on: who failed and why, and, where nothing else is
+/// written to the terminal meanwhile, how far it is.
+class People final : public exec::FanOutReceiver {
+ public:
+  People(const Terminal& terminal, std::size_t total, exec::OutputMode output)
+      : terminal_(terminal),
+        status_(total, output == exec::OutputMode::captured ? status_columns(terminal.notes())
+                                                            : std::nullopt) {}
+
+  void tick() override { Terminal::draw(status_.tick(Clock::now())); }
+
+  void target_started(const exec::ExecutionResult& planned) override {
+    status_.started(name_of(planned), Clock::now());
+  }
+
+  void target_finished(const exec::ExecutionResult& result) override {
+    const auto name = name_of(result);
+    if (result.error || !result.warnings.empty()) Terminal::draw(status_.clear());
+    for (const auto& warning : result.warnings)
+      terminal_.note(fmt::format("{}: warning: {}", name, warning));
+    if (result.error) tell(name, *result.error);
+    Terminal::draw(status_.finished(name, result.success(), Clock::now()));
+  }
+
+  void cancelled() override {
+    Terminal::draw(status_.clear());
+    const auto running = running_list(status_.running(Clock::now()));
+    if (!running.empty()) Terminal::warn(running);
+  }
+
+  void end() { Terminal::draw(status_.clear()); }
+
+ private:
+  void tell(const std::string& name, const Error& error) const {
+    Terminal::warn(fmt::format("{}: {}", name, error.message));
+    if (!error.hint.empty()) terminal_.note(fmt::format("{}: hint: {}", name, error.hint));
+  }
+
+  const Terminal& terminal_;
+  StatusLine status_;
+};
+
+/// What a command printed, as far as it was kept.
+std::string bytes_of(const exec::ExecutionResult::Output& output) {
+  if (output.text.encoding != "base64") return output.text.text;
+  return from_base64(output.text.text).value();
+}
+
+/// What the targets printed, once for all that printed the same.
+std::string gathered_text(const exec::RunReport& report, exec::ControlBytes control_bytes) {
+  std::vector<exec::TargetOutput> outputs;
+  for (const auto& result : report.results) {
+    outputs.push_back({name_of(result), bytes_of(result.standard_output),
+                       bytes_of(result.standard_error), outcome_text(result)});
+  }
+  std::string text;
+  for (const auto& group : exec::gather(outputs)) text += exec::group_text(group, control_bytes);
+  return text;
+}
+
+Status answer(const exec::RunRequest& run, const exec::RunReport& report,
+              const Presentation& presentation, const Terminal& terminal) {
+  if (presentation.json) return Terminal::out(dump_json(exec::run_document(run, report)) + "\n");
+  if (presentation.jsonl) return {};
+  if (presentation.gather) {
+    SSHX_CHECK(
+        Terminal::out(gathered_text(report, presentation.safe_output ? exec::ControlBytes::visible
+                                                                     : exec::ControlBytes::kept)));
+  }
+  terminal.note(counts_text(report.counts));
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_on_many(const exec::RunRequest& run, const Presentation& presentation,
+                        Terminal& terminal) {
+  exec::RunOptions options;
+  options.output = presentation.for_machines() || presentation.gather ? exec::OutputMode::captured
+                                                                      : exec::OutputMode::streamed;
+  options.safe_output = presentation.safe_output;
+  EventLines lines;
+  if (presentation.jsonl) options.events = &lines;
+  EvidenceStore store;
+  store.attach_queue(presentation, options);
+  People people(terminal, run.sessions.size(), options.output);
+  const auto report = exec::execute_fan_out(run, options, people);
+  people.end();
+  if (const auto kept = store.finish(); !kept) terminal.note("warning: " + kept.error().message);
+  SSHX_CHECK(answer(run, report, presentation, terminal));
+  if (!lines.failure()) return exec::exit_code(report);
+  // Not a refusal: no document may follow half a line.
+  Terminal::report(*lines.failure());
+  return kFailure;
+}
+
+}  // namespace sshx::cli

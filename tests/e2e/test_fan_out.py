@@ -1,0 +1,230 @@
+"""One run on many targets: each is accounted for, and none of them stops another."""
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import unittest
+
+from tests.lab import LabCase, eventually, processes
+from tests.lab.mcp import McpClient
+
+
+class FanOutCase(LabCase):
+    """A class with one server that is a number of hosts of every fresh inventory, all in the group `all`."""
+
+    server_options = {}
+    names = ("web-1", "web-2", "web-3", "web-4")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = cls.lab.server(**cls.server_options)
+
+    def setUp(self):
+        super().setUp()
+        self.sshx.trust(self.server.known_hosts_line())
+        for name in self.names:
+            self.sshx.add_host(name, self.server, "--group", "all", identity=self.lab.key())
+
+    def add_dead_host(self, name):
+        """A host whose port refuses."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.sshx.ok("host", "add", name, "--address", "127.0.0.1", "--port", port, "--group", "all", "--identity", self.lab.key().path)
+
+    def run_all(self, *words, options=(), **keywords):
+        """`sshx run --group all [options] --json -- words`: sshx.run.v1, and its results by name."""
+        document = self.sshx.json("run", "--group", "all", *options, "--", *words, version="sshx.run.v1", **keywords)
+        results = {result["target"]["alias"]: result for result in document["results"]}
+        self.assertEqual(list(results), sorted(results))
+        counts = document["counts"]
+        self.assertEqual(counts["selected"], len(results))
+        parts = ("succeeded", "failed", "skipped", "uncertain")
+        self.assertEqual(sum(counts[part] for part in parts), counts["selected"])
+        self.assertEqual({result["run_id"] for result in results.values()} or {document["run_id"]}, {document["run_id"]})
+        return document, results
+
+    def mark(self):
+        """A folder on the host; (folder, a command that leaves a file of its own process there and then sleeps)."""
+        folder = self.lab.new_directory("m")
+        return folder, f"touch {folder}/$$; exec sleep 600"
+
+    def marked(self, folder, count):
+        """Waits until that many commands run; their process ids."""
+        eventually(lambda: len(os.listdir(folder)) == count, f"{count} commands run")
+        return [int(name) for name in os.listdir(folder)]
+
+
+class DocumentTest(FanOutCase):
+    def test_all_of_a_group_answer_in_one_document(self):
+        document, results = self.run_all("echo out; echo err >&2", code=0)
+        self.assert_fields(document, success=True, exit_code=0, counts__started=4, counts__succeeded=4)
+        for result in results.values():
+            self.assert_fields(result, stdout="out\n", stderr="err\n", success=True, plan_hash=document["plan_hash"])
+        self.assertEqual(len({result["execution_id"] for result in results.values()}), 4)
+
+    def test_the_shape_follows_the_request_not_the_inventory(self):
+        self.sshx.ok("host", "update", "web-1", "--group", "one")
+        document = self.sshx.json("run", "--group", "one", "--", "true", code=0, version="sshx.run.v1")
+        self.assertEqual(document["counts"]["selected"], 1)
+        self.sshx.json("run", "--target", "web-1", "--", "true", code=0, version="sshx.result.v1")
+        self.sshx.json("run", "--target", "web-1,web-2", "--", "true", code=0, version="sshx.run.v1")
+
+    def test_an_event_stream_tells_of_each(self):
+        done = self.sshx.run("run", "--group", "all", "--jsonl", "--concurrency", "2", "--", "echo $$")
+        events = self.sshx.events(done)
+        self.assertEqual(events[0]["selected"], 4)
+        self.assertEqual(events[-1]["counts"]["succeeded"], 4)
+        finished = [event["result"]["target"]["alias"] for event in events if event["event"] == "target_finished"]
+        self.assertEqual(sorted(finished), list(self.names))
+
+    def test_each_leaves_evidence_of_its_own(self):
+        document, results = self.run_all("true", code=0)
+        events = self.sshx.json("audit", "query", "--run-id", document["run_id"], code=0)["events"]
+        self.assertEqual({event["execution_id"] for event in events}, {r["execution_id"] for r in results.values()})
+
+    def test_lines_of_people_begin_with_the_name(self):
+        done = self.sshx.ok("run", "--group", "all", "--", "echo one; echo two; echo bad >&2; printf half")
+        for name in self.names:
+            lines = [line for line in done.text.splitlines() if line.startswith(f"{name}: ")]
+            self.assertEqual(lines, [f"{name}: one", f"{name}: two", f"{name}: half"])
+            self.assertIn(f"{name}: bad\n", done.error_text)
+        self.assertEqual(len(done.text.splitlines()), 12)
+
+
+    def test_what_is_the_same_is_gathered(self):
+        folder = self.lab.new_directory("g")
+        # The first command to make the folder is another than the rest.
+        done = self.sshx.ok(
+            "run", "--group", "all", "--gather", "--concurrency", "1", "--",
+            f"mkdir {folder}/once 2>/dev/null && echo first || echo later",
+        )  # fmt: skip
+        self.assertEqual(done.text, "--- web-[2-4] (3): exit 0\nlater\n--- web-1 (1): exit 0\nfirst\n")
+
+    def test_bytes_that_are_no_text_are_gathered_as_they_are(self):
+        done = self.sshx.ok("run", "--group", "all", "--gather", "--", r"printf 'a\377b\n'")
+        self.assertIn(b"a\xffb\n", done.out)
+
+    def test_a_terminal_shows_how_far_it_is(self):
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        process = processes.start(
+            [self.sshx.binary, "run", "--group", "all", "--json", "--", "true"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave, env=self.sshx.environment,
+            cwd=self.sshx.directory,
+        )  # fmt: skip
+        self.addCleanup(processes.stop, process)
+        os.close(slave)
+        shown = b""
+        # Reading a terminal whose other end is closed is an error, EIO.
+        with contextlib.suppress(OSError):
+            while piece := os.read(master, 4096):
+                shown += piece
+        self.assertIn(b"4/4 done", shown)
+
+    def test_a_preview_is_offline_and_shows_each(self):
+        document = self.sshx.json("run", "--group", "all", "--dry-run", "--", "true", code=0, version="sshx.request.v1")
+        self.assertEqual([target["alias"] for target in document["targets"]], list(self.names))
+        done = self.sshx.ok("run", "--group", "all", "--dry-run", "--", "true")
+        for name in self.names:
+            self.assertIn(f"target      {name} (", done.text)
+
+    def test_shards_are_a_partition(self):
+        names = []
+        for shard in ("1/3", "2/3", "3/3"):
+            document = self.sshx.json("run", "--all-hosts", "--shard", shard, "--dry-run", "--", "true", code=0)
+            names += [target["alias"] for target in document["targets"]]
+        self.assertEqual(sorted(names), list(self.names))
+
+    def test_an_empty_shard_is_no_error(self):
+        document = self.sshx.json("run", "--all-hosts", "--shard", "7/9", "--", "true", code=0, version="sshx.run.v1")
+        self.assert_fields(document, success=True, counts__selected=0, results=[])
+
+    def test_agents_get_one_document_with_and_without_progress(self):
+        client = McpClient(self.sshx)
+        self.addCleanup(processes.stop, client.running.process)
+        for token in (None, "t"):
+            document, is_error = client.tool("sshx_run", token=token, groups=["all"], command="echo out")
+            self.assertFalse(is_error)
+            self.assert_fields(document, schema_version="sshx.run.v1", success=True, counts__succeeded=4)
+            self.assertEqual([result["target"]["alias"] for result in document["results"]], list(self.names))
+        notes = [note["progress"] for note in client.notes("t")]
+        self.assertEqual(notes, sorted(set(notes)))
+        document, is_error = client.tool("sshx_run", token="u", groups=["all"], command="exit 3")
+        self.assertTrue(is_error)
+        self.assert_fields(document, success=False, exit_code=1, counts__failed=4)
+
+
+class TroubleTest(FanOutCase):
+    # B191: a dead host never stops the rest.
+    def test_a_dead_host_stops_no_other(self):
+        self.add_dead_host("dead")
+        document, results = self.run_all("true", code=1)
+        self.assert_fields(document, success=False, counts__succeeded=4, counts__failed=1, counts__started=5)
+        self.assert_fields(results["dead"], error_kind="connect", error__code="refused", executed=False)
+
+    def test_failures_of_commands_are_each_told(self):
+        document, results = self.run_all('test "$SSHX_NEVER" = x || exit 3', code=1)
+        self.assertEqual(document["counts"]["failed"], 4)
+        for result in results.values():
+            self.assert_fields(result, exit_code=3, error_kind="remote_exit", executed=True)
+
+    def test_fail_fast_starts_no_further_target(self):
+        document, results = self.run_all("exit 1", options=("--fail-fast", "--concurrency", "1"), code=1)
+        self.assert_fields(document, counts__failed=1, counts__skipped=3, counts__started=1)
+        self.assert_fields(results["web-4"], status="skipped", executed=False, error_kind="cancelled", error__code="skipped")
+
+    def test_max_failures(self):
+        document, _ = self.run_all("exit 1", options=("--max-failures", "2", "--concurrency", "1"), code=1)
+        self.assert_fields(document, counts__failed=2, counts__skipped=2)
+
+    def test_the_time_of_the_whole_run_ends_what_runs_and_skips_the_rest(self):
+        folder, command = self.mark()
+        document, results = self.run_all(command, options=("--global-timeout", "4s", "--concurrency", "2"), code=1)
+        self.assert_fields(document, counts__started=2, counts__skipped=2)
+        self.assert_fields(results["web-1"], error_kind="timeout", error__code="global", remote_state="terminated")
+        for pid in self.marked(folder, 2):
+            self.assertFalse(processes.is_running(pid))
+
+    def test_a_cancel_ends_all_that_runs_and_skips_the_rest(self):
+        folder, command = self.mark()
+        running = self.sshx.start("run", "--group", "all", "--concurrency", "3", "--json", "--", command)
+        pids = self.marked(folder, 3)
+        running.signal(signal.SIGINT)
+        done = running.wait()
+        document = self.sshx.document(done, "sshx.run.v1")
+        self.assertEqual(done.code, 1)
+        self.assert_fields(document, counts__started=3, counts__skipped=1)
+        for result in document["results"]:
+            if result["status"] != "skipped":
+                self.assert_fields(result, error_kind="cancelled", remote_state="terminated", executed=True)
+        for pid in pids:
+            self.assertFalse(processes.is_running(pid))
+
+    def test_the_callers_stdin_is_nobodys_among_many(self):
+        document = self.sshx.json("run", "--group", "all", "--stdin", "--", "cat", code=255, version="sshx.error.v1")
+        self.assert_fields(document, error_kind="config", error__code="request_conflict")
+
+    def test_given_stdin_goes_to_each(self):
+        request = {"groups": ["all"], "command": "cat", "stdin": "same\n"}
+        document = self.sshx.json("run", "--request", "-", stdin=json.dumps(request).encode(), code=0)
+        self.assertEqual({result["stdout"] for result in document["results"]}, {"same\n"})
+
+
+class CrowdedServerTest(FanOutCase):
+    server_options = {"config": ("MaxStartups 2:100:2",)}
+    names = tuple(f"n{number:02}" for number in range(24))
+
+    # B196: what the server turns away before its banner is tried again, more gently.
+    def test_a_server_that_turns_connections_away_is_tried_again(self):
+        document, _ = self.run_all("true", options=("--concurrency", "24", "--connect-timeout", "60s"), timeout=120)
+        self.assertEqual(document["counts"]["succeeded"], 24, [r["error"] for r in document["results"] if r["error"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
