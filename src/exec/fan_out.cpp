@@ -124,6 +124,7 @@ class FanOut {
   std::size_t workers_ = 0;
   long long failures_ = 0;
   std::string stopped_because_;
+  std::string cancelled_by_;
 };
 
 AddressLoad& FanOut::load_of(std::size_t index) {
@@ -257,6 +258,8 @@ Task<Status> FanOut::attempt(const Waiting& target, ExecutionResult& result) {
   SSHX_CO_TRY(auto changed, ThreadSignal::make());
   const auto active = active_.emplace(active_.end());
   active->changed = changed;
+  // It may have come while the evidence of this target was written.
+  if (!cancelled_by_.empty()) active->cancellation.request(cancelled_by_);
   const Runtime own{runtime_.context, active->cancellation};
   Execution execution{run_, run_.sessions[target.index], target.deadlines, result};
   auto work = output_ != nullptr ? attempt_streamed(own, execution, changed)
@@ -313,11 +316,11 @@ void FanOut::conclude(const ExecutionResult& result) {
 /// The first request ends what runs and starts nothing more, a second one ends the waiting for it.
 /// Each target has a cancellation of its own, since each takes note of it in its own time.
 void FanOut::pass_cancellation_on() {
-  const auto reason = runtime_.cancellation.reason();
+  cancelled_by_ = runtime_.cancellation.reason();
   runtime_.cancellation.acknowledge();
-  stop("cancelled by " + reason);
+  stop("cancelled by " + cancelled_by_);
   receiver_.cancelled();
-  for (auto& active : active_) active.cancellation.request(reason);
+  for (auto& active : active_) active.cancellation.request(cancelled_by_);
 }
 
 /// The caller has read something: those whose output was held back may go on.

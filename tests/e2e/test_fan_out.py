@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import socket
+import sqlite3
 import subprocess
 import unittest
 
@@ -205,6 +206,22 @@ class TroubleTest(FanOutCase):
                 self.assert_fields(result, error_kind="cancelled", remote_state="terminated", executed=True)
         for pid in pids:
             self.assertFalse(processes.is_running(pid))
+
+    def test_a_cancel_while_evidence_is_written_starts_nothing(self):
+        self.run_all("true", code=0)
+        folder, command = self.mark()
+        with contextlib.closing(sqlite3.connect(self.sshx.audit_path, isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            running = self.sshx.start("run", "--group", "all", "--concurrency", "2", "--jsonl", "--", command)
+            running.wait_for(b"run_started")
+            running.signal(signal.SIGTERM)
+            # Whatever the wait for the store comes to, what it kept waiting must not begin after that.
+            events = self.sshx.events(running.wait())
+        self.assert_fields(events[-1]["counts"], selected=4, succeeded=0, uncertain=0)
+        for event in events:
+            if event["event"] == "target_finished":
+                self.assert_fields(event["result"], executed=False, error_kind="cancelled")
+        self.assertEqual(os.listdir(folder), [])
 
     def test_the_callers_stdin_is_nobodys_among_many(self):
         document = self.sshx.json("run", "--group", "all", "--stdin", "--", "cat", code=255, version="sshx.error.v1")
