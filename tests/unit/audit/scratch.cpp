@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "core/sha256.h"
@@ -24,8 +26,22 @@ std::string make_folder() {
   return name;
 }
 
+/// A child gets the locks of the allocator and the sanitizer as they are, so a thread that an
+/// earlier test left behind must not hold one: waits until there is none, within reason.
+void wait_for_left_threads() {
+  constexpr int kTries = 5000;
+  const std::filesystem::path tasks("/proc/self/task");
+  for (int i = 0; i < kTries; ++i) {
+    const auto threads = std::distance(std::filesystem::directory_iterator(tasks),
+                                       std::filesystem::directory_iterator());
+    if (threads == 1) return;
+    usleep(1000);
+  }
+}
+
 /// What is left in a buffer would be written twice: by the child too.
 pid_t fork_with_empty_buffers() {
+  wait_for_left_threads();
   std::fflush(nullptr);
   return fork();
 }
