@@ -15,10 +15,6 @@ namespace {
 
 constexpr int kFailure = 255;
 
-std::string name_of(const exec::ExecutionResult& result) {
-  return result.target.alias.value_or(result.target.address);
-}
-
 std::string counts_text(const exec::TargetCounts& counts) {
   auto text = fmt::format("{} of {} succeeded", counts.succeeded, counts.selected);
   if (counts.failed > 0) text += fmt::format(", {} failed", counts.failed);
@@ -47,11 +43,11 @@ class People final : public exec::FanOutReceiver {
   void tick() override { Terminal::draw(status_.tick(Clock::now())); }
 
   void target_started(const exec::ExecutionResult& planned) override {
-    status_.started(name_of(planned), Clock::now());
+    status_.started(planned.target.name(), Clock::now());
   }
 
   void target_finished(const exec::ExecutionResult& result) override {
-    const auto name = name_of(result);
+    const auto& name = result.target.name();
     if (result.error || !result.warnings.empty()) Terminal::draw(status_.clear());
     for (const auto& warning : result.warnings)
       terminal_.note(fmt::format("{}: warning: {}", name, warning));
@@ -87,7 +83,7 @@ std::string bytes_of(const exec::ExecutionResult::Output& output) {
 std::string gathered_text(const exec::RunReport& report, exec::ControlBytes control_bytes) {
   std::vector<exec::TargetOutput> outputs;
   for (const auto& result : report.results) {
-    outputs.push_back({name_of(result), bytes_of(result.standard_output),
+    outputs.push_back({result.target.name(), bytes_of(result.standard_output),
                        bytes_of(result.standard_error), outcome_text(result)});
   }
   std::string text;

@@ -14,6 +14,9 @@ namespace sshx {
 /// Returns: config (`no_home`) when neither exists.
 [[nodiscard]] Result<std::filesystem::path> home_directory();
 
+/// This process's own binary, also where its file was replaced or deleted since (proc(5)).
+inline constexpr const char* kOwnBinary = "/proc/self/exe";
+
 /// The login name of the calling user, from the passwd entry; "uid-N" when there is none.
 [[nodiscard]] std::string local_user_name();
 

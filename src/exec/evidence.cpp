@@ -6,7 +6,7 @@ namespace sshx::exec {
 namespace {
 
 Status append(const Json& record, const RunOptions& options) {
-  if (options.sink == nullptr) return options.audit_failure.value_or(Error{});
+  if (options.sink == nullptr) return options.audit_failure.value();
   return options.sink->append(record);
 }
 

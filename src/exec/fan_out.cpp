@@ -62,10 +62,6 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string name_of(const ExecutionResult& result) {
-  return result.target.alias.value_or(result.target.address);
-}
-
 /// Between half and all of `seconds`, so that those who were refused together do not come back
 /// together.
 double jittered(double seconds) {
@@ -105,6 +101,8 @@ class FanOut {
   AddressLoad& load_of(std::size_t index);
   void wake_idle();
   void tell_of_room();
+  Status prepare();
+  Task<void> wait_for_workers();
 
   Runtime runtime_;
   const RunRequest& run_;
@@ -146,6 +144,7 @@ void FanOut::stop(std::string why) {
 /// What keeps targets that were not started from being started.
 void FanOut::look_for_stop() {
   if (passed(global_)) stop("the time of the whole run was over");
+  if (output_ != nullptr && output_->failure()) stop("nobody reads the output any more");
   const auto& limits = run_.limits;
   if (limits.fail_fast && failures_ > 0) stop("another target had failed");
   if (limits.max_failures && failures_ >= *limits.max_failures)
@@ -182,9 +181,10 @@ void FanOut::skip_waiting() {
 
 void FanOut::skip(ExecutionResult& result) {
   result.skipped = true;
-  result.error = Error{ErrorKind::cancelled, "skipped",
-                       fmt::format("{} was not started: {}", name_of(result), stopped_because_),
-                       "run it again for the targets that were skipped"};
+  result.error =
+      Error{ErrorKind::cancelled, "skipped",
+            fmt::format("{} was not started: {}", result.target.name(), stopped_because_),
+            "run it again for the targets that were skipped"};
   finalise(result);
   conclude(result);
 }
@@ -210,7 +210,7 @@ Task<void> FanOut::work_alone() {
 
 /// What became of one record, without keeping other targets waiting.
 Task<Status> FanOut::keep(Json record) {
-  if (evidence_ == nullptr) co_return options_.audit_failure.value_or(Error{});
+  if (evidence_ == nullptr) co_return options_.audit_failure.value();
   co_return co_await evidence_->append(std::move(record), after(kEvidenceSeconds));
 }
 
@@ -273,7 +273,7 @@ Task<Status> FanOut::attempt_streamed(Runtime runtime, Execution& execution,
                                       std::shared_ptr<ThreadSignal> changed) {
   const auto input = make_input(run_, changed);
   auto& result = execution.result;
-  PrefixedOutput lines(name_of(result), *output_,
+  PrefixedOutput lines(result.target.name(), *output_,
                        options_.safe_output ? ControlBytes::visible : ControlBytes::kept);
   const ssh::CommandStreams streams{*input, lines, changed};
   std::optional<LocalTerminal> none;
@@ -328,29 +328,39 @@ void FanOut::tell_of_room() {
   for (const auto& active : active_) active.changed->raise();
 }
 
-Task<Status> FanOut::work() {
-  const Cancellation::Subscription subscription(runtime_.cancellation, changed_);
-  SSHX_CO_TRY(room_, ThreadSignal::make());
+/// What all targets share. Returns: local_io when no descriptor is left.
+Status FanOut::prepare() {
+  SSHX_TRY(room_, ThreadSignal::make());
   if (options_.queue != nullptr) {
-    SSHX_CO_TRY(evidence_, AsyncAuditSink::start(runtime_.context, *options_.queue));
+    SSHX_TRY(evidence_, AsyncAuditSink::start(runtime_.context, *options_.queue));
   }
-  std::optional<SignalRelay> relay;
-  relay.emplace(runtime_.context, room_, changed_);
-  if (options_.output == OutputMode::streamed) {
-    output_ = std::make_unique<InheritedOutput>(
-        std::vector<InheritedOutput::Sink>{{STDOUT_FILENO, "stdout"}, {STDERR_FILENO, "stderr"}},
-        room_);
-  }
-  workers_ = std::min(run_.sessions.size(), static_cast<std::size_t>(run_.concurrency));
-  for (std::size_t i = workers_; i > 0; --i) spawn(runtime_.context, work_alone());
+  if (options_.output != OutputMode::streamed) return {};
+  output_ = std::make_unique<InheritedOutput>(
+      std::vector<InheritedOutput::Sink>{{STDOUT_FILENO, "stdout"}, {STDERR_FILENO, "stderr"}},
+      room_);
+  return {};
+}
+
+Task<void> FanOut::wait_for_workers() {
+  const SignalRelay relay(runtime_.context, room_, changed_);
   while (workers_ > 0) {
     if (runtime_.cancellation.requested()) pass_cancellation_on();
     if (output_ != nullptr) tell_of_room();
     receiver_.tick();
     co_await changed_.wait_until(after(kTickSeconds));
   }
-  // What is drained listens to the same signal.
-  relay.reset();
+}
+
+Task<Status> FanOut::work() {
+  const Cancellation::Subscription subscription(runtime_.cancellation, changed_);
+  if (const auto ready = prepare(); !ready) {
+    stop(ready.error().message);
+    skip_waiting();
+    co_return Status();
+  }
+  workers_ = std::min(run_.sessions.size(), static_cast<std::size_t>(run_.concurrency));
+  for (std::size_t i = workers_; i > 0; --i) spawn(runtime_.context, work_alone());
+  co_await wait_for_workers();
   const auto until = stopped_because_.empty() ? kNoDeadline : after(kStalledReaderSeconds);
   if (output_ != nullptr) co_await output_->drain(runtime_, until);
   co_return Status();
@@ -380,7 +390,7 @@ RunReport execute_fan_out(const RunRequest& run, const RunOptions& options,
     report.results.push_back(planned_result(run, session, report.run_id));
   EventStream events(options.events, report.run_id, options.started);
   events.run_started(run_start(run));
-  // Every target has a result by the end; there is nothing beside them that could fail.
+  // Every target has a result by the end, whatever happened: there is nothing beside them.
   static_cast<void>(run_cancellable(
       [&](Runtime runtime) { return fan_out(runtime, run, options, receiver, events, report); }));
   report.counts = events.counts();

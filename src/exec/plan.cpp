@@ -160,8 +160,7 @@ UnresolvedParts unresolved_parts(const std::vector<PlannedTarget>& targets,
   UnresolvedParts parts;
   for (const auto& planned : targets) {
     const auto& target = planned.session->target;
-    const auto place =
-        targets.size() == 1 ? std::string() : target.alias.value_or(target.address) + ": ";
+    const auto place = targets.size() == 1 ? std::string() : target.name() + ": ";
     add_unresolved(planned, place, parts);
   }
   // The check is as strict for all of them.
@@ -284,11 +283,6 @@ Plan make_plan(std::string_view operation, std::span<const SessionRequest> sessi
                    {"bindable", plan.unresolved.empty()},
                    {"unresolved", unresolved_json(plan)}};
   return plan;
-}
-
-Plan make_plan(std::string_view operation, const SessionRequest& session,
-               const ActionSummary& action, const Limits& limits) {
-  return make_plan(operation, std::span(&session, 1), action, limits);
 }
 
 }  // namespace sshx::exec

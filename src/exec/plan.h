@@ -76,10 +76,6 @@ struct Plan {
 [[nodiscard]] Plan make_plan(std::string_view operation, std::span<const SessionRequest> sessions,
                              const ActionSummary& action, const Limits& limits);
 
-/// The same on one target.
-[[nodiscard]] Plan make_plan(std::string_view operation, const SessionRequest& session,
-                             const ActionSummary& action, const Limits& limits);
-
 /// The contract's `action` object. The command and the variables are redacted there, a script is
 /// not in it; `payload_sha256` is of the exact bytes of either.
 [[nodiscard]] Json action_json(const ActionSummary& action);

@@ -54,31 +54,27 @@ RemoteState remote_state_of(const ExecutionResult& result) {
   return RemoteState::unknown;
 }
 
-std::string place(const ExecutionResult& result) {
-  return result.target.alias.value_or(result.target.address);
-}
-
 /// The error that the exit evidence itself makes; nothing after status 0.
 std::optional<Error> exit_error(const ExecutionResult& result) {
   const auto& outcome = result.outcome;
   if (outcome.exit_signal) {
     return Error{ErrorKind::remote_exit,
                  "signal",
-                 fmt::format("the command on {} was ended by signal {}", place(result),
+                 fmt::format("the command on {} was ended by signal {}", result.target.name(),
                              printable(*outcome.exit_signal)),
                  {}};
   }
   if (!outcome.exit_status) {
     return Error{ErrorKind::exit_missing, "closed",
-                 fmt::format("{} closed the channel without an exit status", place(result)),
+                 fmt::format("{} closed the channel without an exit status", result.target.name()),
                  "look on the host whether the command did its work"};
   }
   if (*outcome.exit_status == 0) return std::nullopt;
-  return Error{
-      ErrorKind::remote_exit,
-      "status",
-      fmt::format("the command on {} ended with status {}", place(result), *outcome.exit_status),
-      {}};
+  return Error{ErrorKind::remote_exit,
+               "status",
+               fmt::format("the command on {} ended with status {}", result.target.name(),
+                           *outcome.exit_status),
+               {}};
 }
 
 std::string_view change_state(const ExecutionResult& result) {

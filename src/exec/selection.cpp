@@ -79,8 +79,6 @@ bool is_single(const Json& request) {
   return !others && request["targets"].size() == 1;
 }
 
-// -- An address -----------------------------------------------------------------------------------
-
 Error address_not_allowed() {
   return {ErrorKind::blocked, "address_not_allowed",
           "a literal address cannot be used here: only named hosts may be",
@@ -95,8 +93,6 @@ Result<Selection> select_address(const Json& request, const Reach& reach) {
   selection.targets.push_back(std::move(target));
   return selection;
 }
-
-// -- Names ----------------------------------------------------------------------------------------
 
 std::string names_hint(const Hosts& hosts, const Reach& reach, std::string_view advice) {
   if (!hosts.all().empty()) return fmt::format("{}: {}", advice, hosts.name_list());
@@ -154,8 +150,6 @@ Result<std::vector<GivenName>> given_names(const Json& request) {
   std::move(listed.begin(), listed.end(), std::back_inserter(names));
   return names;
 }
-
-// -- Choosing among the hosts there are -----------------------------------------------------------
 
 /// Marks for hosts that are sorted by name.
 class Choice {
@@ -247,8 +241,6 @@ Status exclude(const Json& request, const Reach& reach, const Hosts& hosts, Choi
   return {};
 }
 
-// -- Shards ---------------------------------------------------------------------------------------
-
 /// The `part`-th of `parts`, from 1.
 struct Shard {
   unsigned part = 1;
@@ -277,8 +269,6 @@ void keep_shard(const Shard& shard, std::vector<const Host*>& hosts) {
   for (std::size_t i = shard.part - 1; i < hosts.size(); i += shard.parts) hosts[kept++] = hosts[i];
   hosts.resize(kept);
 }
-
-// -- What comes of it -----------------------------------------------------------------------------
 
 Result<std::vector<const Host*>> choose(const Json& request, const Reach& reach,
                                         const Hosts& hosts) {

@@ -22,6 +22,9 @@ struct Target {
   std::string identity;
   std::vector<std::string> groups;
   std::map<std::string, std::string> tags;
+
+  /// What people call it: its name in the inventory, else its address.
+  [[nodiscard]] const std::string& name() const { return alias ? *alias : address; }
 };
 
 /// The target that a host of the inventory is.

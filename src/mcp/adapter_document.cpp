@@ -1,5 +1,7 @@
 #include "mcp/adapter_document.h"
 
+#include <utility>
+
 #include "core/error_json.h"
 #include "core/redact.h"
 #include "core/utf8.h"
@@ -34,6 +36,10 @@ Error with_hint(Error error, const AdapterFacts& facts, bool ran) {
 }
 
 }  // namespace
+
+Error adapter_error(std::string code, std::string message) {
+  return {ErrorKind::adapter, std::move(code), std::move(message), {}};
+}
 
 Json adapter_document(const Error& error, const AdapterFacts& facts) {
   // A status proves nothing: any that a remote command has is the child's, too.

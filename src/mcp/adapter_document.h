@@ -3,10 +3,12 @@
 #include <string_view>
 
 #include "core/json.h"
-#include "mcp/answer.h"
 #include "mcp/child_process.h"
 
 namespace sshx::mcp {
+
+/// An Error of kind `adapter`; what to do about it follows from what is known of the call.
+[[nodiscard]] Error adapter_error(std::string code, std::string message);
 
 /// What is known of a call whose adapter failed.
 struct AdapterFacts {

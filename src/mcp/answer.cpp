@@ -6,15 +6,13 @@
 #include <initializer_list>
 #include <utility>
 
+#include "mcp/adapter_document.h"
+
 namespace sshx::mcp {
 namespace {
 
 constexpr std::string_view kEventVersion = "sshx.event.v1";
 constexpr std::string_view kRunVersion = "sshx.run.v1";
-
-Error adapter_error(std::string code, std::string message) {
-  return {ErrorKind::adapter, std::move(code), std::move(message), {}};
-}
 
 bool is_document(const Json& value) {
   return value.is_object() && value.contains("schema_version") &&

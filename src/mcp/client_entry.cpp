@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 
 #include "core/descriptor.h"
-#include "core/request.h"
+#include "core/paths.h"
 
 namespace sshx::mcp {
 namespace {
@@ -46,8 +48,8 @@ Json environment() {
 
 Result<std::string> own_path() {
   std::error_code failed;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return io_error("find", "/proc/self/exe", failed.value());
+  const auto path = std::filesystem::read_symlink(kOwnBinary, failed);
+  if (failed) return io_error("find", kOwnBinary, failed.value());
   return path.string();
 }
 
@@ -82,8 +84,8 @@ constexpr std::array<Client, 4> kClients{{
 }};
 
 const Client& client_named(const std::string& name) {
-  const auto* found = std::ranges::find(kClients, name, &Client::name);
-  return found == kClients.end() ? kClients.front() : *found;
+  // The descriptor lets no other pass.
+  return *std::ranges::find(kClients, name, &Client::name);
 }
 
 std::string entry_text(const Client& client, Json entry) {

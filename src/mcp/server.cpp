@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -13,8 +14,6 @@
 namespace sshx::mcp {
 namespace {
 
-/// This process's own binary, also where its file was replaced or deleted since.
-constexpr const char* kOwnBinary = "/proc/self/exe";
 constexpr std::string_view kEntry = "SSHX_ENTRY=";
 
 std::vector<std::string> child_environment() {
@@ -52,21 +51,27 @@ required_options(const std::vector<std::pair<std::string, std::string>>& options
   return required;
 }
 
+/// Whether `folder` holds everything, or somebody's home with all that is in it.
+bool is_too_wide(const std::filesystem::path& folder) {
+  const auto home = home_directory();
+  if (!home) return folder == folder.root_path();
+  std::error_code failed;
+  const auto real = std::filesystem::canonical(*home, failed);
+  const auto& inside = failed ? *home : real;
+  return std::ranges::mismatch(folder, inside).in1 == folder.end();
+}
+
 /// The folder that local files of requests lie in: the one that is named, else the folder that
-/// the server was started in, unless that holds everything or a whole home. Empty: none.
+/// the server was started in, unless that is too wide. Empty: none.
 Result<std::string> local_root_of(const Json& request) {
   std::error_code failed;
   const auto named = request.value("local_root", std::string());
   const auto root = std::filesystem::canonical(named.empty() ? "." : named, failed);
-  if (failed || !std::filesystem::is_directory(root, failed)) {
-    if (named.empty()) return std::string();
-    return config_error("not_a_folder",
-                        "local_root (--local-root) is no folder: " + printable(named),
-                        "name a folder that exists");
-  }
-  const auto home = home_directory();
-  const bool is_too_wide = root == root.root_path() || (home && root == *home);
-  return named.empty() && is_too_wide ? std::string() : root.string();
+  const bool is_folder = !failed && std::filesystem::is_directory(root, failed);
+  if (named.empty()) return is_folder && !is_too_wide(root) ? root.string() : std::string();
+  if (is_folder) return root.string();
+  return config_error("not_a_folder", "local_root (--local-root) is no folder: " + printable(named),
+                      "name a folder that exists");
 }
 
 std::vector<std::string> names_in(const Json& request, const char* list) {

@@ -18,10 +18,6 @@ constexpr double kStreamSeconds = 1;
 /// Longest value that the summary of an oversized answer keeps.
 constexpr std::size_t kSummaryBytes = 512;
 
-Error adapter_error(std::string code, std::string message) {
-  return {ErrorKind::adapter, std::move(code), std::move(message), {}};
-}
-
 double seconds_of(const Json& arguments, const char* name, double otherwise) {
   const auto found = arguments.find(name);
   return found != arguments.end() && found->is_number() ? found->get<double>() : otherwise;

@@ -10,26 +10,15 @@ import sqlite3
 import subprocess
 import unittest
 
-from tests.lab import LabCase, eventually, processes
+from tests.lab import TargetCase, eventually, processes
 from tests.lab.mcp import McpClient
 
 
-class FanOutCase(LabCase):
-    """A class with one server that is a number of hosts of every fresh inventory, all in the group `all`."""
+class FanOutCase(TargetCase):
+    """The server is a number of hosts, all in the group `all`."""
 
-    server_options = {}
     names = ("web-1", "web-2", "web-3", "web-4")
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server = cls.lab.server(**cls.server_options)
-
-    def setUp(self):
-        super().setUp()
-        self.sshx.trust(self.server.known_hosts_line())
-        for name in self.names:
-            self.sshx.add_host(name, self.server, "--group", "all", identity=self.lab.key())
+    host_options = ("--group", "all")
 
     def add_dead_host(self, name):
         """A host whose port refuses."""
@@ -222,6 +211,22 @@ class TroubleTest(FanOutCase):
             if event["event"] == "target_finished":
                 self.assert_fields(event["result"], executed=False, error_kind="cancelled")
         self.assertEqual(os.listdir(folder), [])
+
+    def test_a_reader_that_went_away_keeps_further_targets_from_being_started(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = processes.start(
+            [self.sshx.binary, "run", "--group", "all", "--concurrency", "1", "--", "echo out; sleep 600"],
+            stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE, env=self.sshx.environment,
+            cwd=self.sshx.directory,
+        )  # fmt: skip
+        self.addCleanup(processes.stop, process)
+        os.close(writer)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(errors.count(b"was not started: nobody reads the output any more"), 3, errors)
+        (event,) = self.sshx.json("audit", "query", code=0)["events"]
+        self.assert_fields(event, executed=True, error_kind="local_io")
 
     def test_the_callers_stdin_is_nobodys_among_many(self):
         document = self.sshx.json("run", "--group", "all", "--stdin", "--", "cat", code=255, version="sshx.error.v1")

@@ -93,6 +93,7 @@ class ToolTest(McpCase):
                 self.assert_fields(document, error_kind="config", error__code=code)
                 self.assertTrue(document["error"]["message"])
 
+    # B024, B144: within a client's own limit unless more is asked for.
     def test_the_default_timeout_is_one_that_clients_wait_for(self):
         document, _ = self.client().tool("sshx_run", targets=["target"], command="true", dry_run=True)
         limits = document["plan"]["limits"]
@@ -301,6 +302,27 @@ class SettingsTest(McpCase):
         document, is_error = client.tool("sshx_run", targets=["target"], script_file="../out.sh")
         self.assertTrue(is_error)
         self.assert_fields(document, error_kind="blocked", error__code="outside_local_root")
+
+    def test_the_local_root_is_the_folder_of_the_start_unless_that_is_too_wide(self):
+        project = os.path.join(self.sshx.home, "project")
+        os.mkdir(project)
+        link = os.path.join(self.sshx.directory, "link")
+        os.symlink(self.sshx.home, link)
+        for folder in (project, self.sshx.home, os.path.dirname(self.sshx.home), "/"):
+            path = os.path.join(folder if folder != "/" else project, "s.sh")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("echo script\n")
+            # A home that is named by a link is the same home.
+            for home in (self.sshx.home, link):
+                with self.subTest(folder=folder, home=home):
+                    client = self.client(cwd=folder, environment={"HOME": home})
+                    document, is_error = client.tool("sshx_run", targets=["target"], script_file=path)
+                    if folder == project:
+                        self.assertEqual(document["stdout"], "script\n")
+                    else:
+                        self.assertTrue(is_error)
+                        self.assert_fields(document, error_kind="blocked", error__code="no_local_root")
+                    client.close()
 
     def test_entries_of_clients_start_this_binary(self):
         for client, key in (("claude", "mcpServers"), ("cursor", "mcpServers"), ("vscode", "servers")):

@@ -147,6 +147,7 @@ class ClientTests:
         self.assert_mentions(unknown["thrown"]["message"], "sshx_rnu")
         self.assertEqual(self.document(after["result"])["stdout"], "on\n")
 
+    # B144
     def test_progress_keeps_a_slow_call_alive(self):
         gate = os.path.join(self.lab.new_directory("g"), "gate")
         step = {"op": "outlive", "tool": "sshx_run", "timeout": _SILENCE_MS, "gate": gate}

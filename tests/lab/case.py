@@ -57,10 +57,13 @@ class LabCase(unittest.TestCase):
 class TargetCase(LabCase):
     """A class with one server and the host `target` in every fresh inventory.
 
-    `is_trusted`: its host key is in known_hosts; `has_identity`: the host names the key that may log in.
+    `is_trusted`: its host key is in known_hosts; `has_identity`: the host names the key that may log in; `names`: what
+    the server is called, each name a host; `host_options`: more words for `host add`.
     """
 
     server_options = {}
+    names = ("target",)
+    host_options = ()
     is_trusted = True
     has_identity = True
 
@@ -73,7 +76,10 @@ class TargetCase(LabCase):
         super().setUp()
         if self.is_trusted:
             self.sshx.trust(self.server.known_hosts_line())
-        self.sshx.add_host("target", self.server, identity=self.lab.key() if self.has_identity else None)
+        for name in self.names:
+            self.sshx.add_host(
+                name, self.server, *self.host_options, identity=self.lab.key() if self.has_identity else None
+            )
 
     def run_json(self, *words, options=(), **keywords):
         """`sshx run --target target [options] --json -- words`."""

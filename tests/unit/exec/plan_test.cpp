@@ -56,7 +56,7 @@ class PlanTest : public testing::Test {
   }
 
   static Plan plan(const Inputs& inputs) {
-    return make_plan(inputs.operation, inputs.session, inputs.action, inputs.limits);
+    return make_plan(inputs.operation, std::span(&inputs.session, 1), inputs.action, inputs.limits);
   }
 
   [[nodiscard]] std::string hash_with(const std::function<void(Inputs&)>& change) const {

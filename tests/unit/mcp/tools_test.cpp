@@ -6,6 +6,7 @@
 
 #include "core/build_info.h"
 #include "mcp/catalog.h"
+#include "mcp/server.h"
 #include "mcp/tools.h"
 #include "unit/loop/scratch.h"
 
@@ -185,6 +186,17 @@ TEST(CatalogTest, AResourceIsNamedByAString) {
     ASSERT_TRUE(std::holds_alternative<Fault>(read));
     EXPECT_EQ(std::get<Fault>(read).code, -32602);
   }
+}
+
+TEST(InstructionsTest, AreWithinWhatClientsShowAndTellWhatIsConfined) {
+  constexpr std::size_t kShown = 2048;
+  const auto plain = instructions_for(Json::object());
+  EXPECT_THAT(plain, testing::Not(HasSubstr("read-only")));
+  const auto confined =
+      instructions_for({{"read_only", true}, {"allow_targets", Json::array({"web-*"})}});
+  EXPECT_LE(confined.size(), kShown);
+  EXPECT_THAT(confined, HasSubstr("read-only"));
+  EXPECT_THAT(confined, HasSubstr("only the hosts that sshx_host_list shows"));
 }
 
 }  // namespace
