@@ -1,8 +1,10 @@
 #include "loop/inherited_streams.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -20,6 +22,20 @@ constexpr std::size_t kReadSize = 64UL * 1024;
 /// number.
 UniqueFd duplicate(int descriptor) { return UniqueFd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3)); }
 
+/// Whether the descriptor takes a byte, or has a fault to tell, within so many seconds.
+bool takes_more(int descriptor, double seconds) {
+  constexpr double kMillisecondsPerSecond = 1000;
+  pollfd waited{descriptor, POLLOUT, 0};
+  const auto until = after(seconds);
+  for (auto left = until - Clock::now(); left > Clock::duration::zero();
+       left = until - Clock::now()) {
+    const auto milliseconds = std::chrono::duration<double>(left).count() * kMillisecondsPerSecond;
+    const int ready = ::poll(&waited, 1, static_cast<int>(milliseconds) + 1);
+    if (ready >= 0 || errno != EINTR) return ready != 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct InheritedOutput::Shared {
@@ -27,6 +43,7 @@ struct InheritedOutput::Shared {
     std::size_t sink = 0;
     std::string bytes;
     std::size_t writer = 0;
+    std::optional<double> patience;  ///< Of one that may be dropped.
   };
 
   struct OwnedSink {
@@ -35,6 +52,7 @@ struct InheritedOutput::Shared {
   };
 
   void write_all_pieces(const std::shared_ptr<ThreadSignal>& changed);
+  void enqueue(Piece piece);
   bool take(Piece& piece);
   void finish(const Piece& piece, const Status& written);
 
@@ -47,6 +65,14 @@ struct InheritedOutput::Shared {
   std::optional<Error> failure;
   bool closing = false;
 };
+
+void InheritedOutput::Shared::enqueue(Piece piece) {
+  const std::lock_guard lock(mutex);
+  waiting += piece.bytes.size();
+  waiting_of[piece.writer] += piece.bytes.size();
+  pieces.push_back(std::move(piece));
+  arrived.notify_one();
+}
 
 bool InheritedOutput::Shared::take(Piece& piece) {
   std::unique_lock lock(mutex);
@@ -67,7 +93,8 @@ void InheritedOutput::Shared::finish(const Piece& piece, const Status& written) 
 void InheritedOutput::Shared::write_all_pieces(const std::shared_ptr<ThreadSignal>& changed) {
   for (Piece piece; take(piece);) {
     const auto& sink = sinks[piece.sink];
-    finish(piece, write_all(sink.descriptor.get(), piece.bytes, sink.name));
+    const bool dropped = piece.patience && !takes_more(sink.descriptor.get(), *piece.patience);
+    finish(piece, dropped ? Status() : write_all(sink.descriptor.get(), piece.bytes, sink.name));
     changed->raise();
   }
 }
@@ -92,12 +119,11 @@ InheritedOutput::Writer InheritedOutput::add_writer() {
 }
 
 void InheritedOutput::write(std::size_t sink, std::string bytes, Writer writer) {
-  const auto index = static_cast<std::size_t>(writer);
-  const std::lock_guard lock(shared_->mutex);
-  shared_->waiting += bytes.size();
-  shared_->waiting_of[index] += bytes.size();
-  shared_->pieces.push_back({sink, std::move(bytes), index});
-  shared_->arrived.notify_one();
+  shared_->enqueue({sink, std::move(bytes), static_cast<std::size_t>(writer), std::nullopt});
+}
+
+void InheritedOutput::offer(std::size_t sink, std::string bytes, double patience) {
+  shared_->enqueue({sink, std::move(bytes), static_cast<std::size_t>(Writer::first), patience});
 }
 
 std::size_t InheritedOutput::waiting() const {

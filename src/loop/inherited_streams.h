@@ -36,6 +36,9 @@ class InheritedOutput {
 
   /// Queues one piece for the sink of that index. No other piece gets into it. Never waits.
   void write(std::size_t sink, std::string bytes, Writer writer = Writer::first);
+  /// The same of a piece that is dropped when, once it is its turn, the descriptor takes nothing
+  /// for `patience` seconds. What it has begun to take is written whole.
+  void offer(std::size_t sink, std::string bytes, double patience);
   /// Bytes of pieces that were not written yet, the one that is being written counted whole.
   [[nodiscard]] std::size_t waiting() const;
   /// The same of one writer's pieces.

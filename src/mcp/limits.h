@@ -17,9 +17,9 @@ struct Limits {
   std::size_t events = 100'000;
   std::size_t calls = 128;  ///< At once.
   std::size_t queued_notes = 64;
-  /// Seconds in which a client must take a progress note once it is its turn.
+  /// Seconds that a progress note waits for the client to take something, before it is dropped.
   double note_seconds = 0.25;
-  /// Seconds without one byte taken of any other message, after which the client counts as gone.
+  /// Seconds in which a client must take the next 64 KiB of a message; else it counts as gone.
   double stall_seconds = 30;
   double watchdog_seconds = 30 * 60;
   /// What an explicit global timeout gets on top, to report.

@@ -63,17 +63,21 @@ Task<void> Outbox::write() {
 }
 
 Task<bool> Outbox::write_message(Message message) {
-  const double seconds = message.owner != nullptr ? limits_.note_seconds : limits_.stall_seconds;
+  if (message.owner != nullptr) {
+    output_.offer(0, std::move(message.text), limits_.note_seconds);
+    const bool taken = co_await wait_until_taken(limits_.note_seconds + limits_.stall_seconds);
+    co_return taken;
+  }
   for (std::size_t at = 0; at < message.text.size(); at += kPiece) {
-    const bool written = co_await write_piece(message.text.substr(at, kPiece), seconds);
-    if (!written) co_return false;
+    output_.write(0, message.text.substr(at, kPiece));
+    const bool taken = co_await wait_until_taken(limits_.stall_seconds);
+    if (!taken) co_return false;
   }
   co_return true;
 }
 
-Task<bool> Outbox::write_piece(std::string piece, double seconds) {
+Task<bool> Outbox::wait_until_taken(double seconds) {
   const auto patience = after(seconds);
-  output_.write(0, std::move(piece));
   while (output_.waiting() > 0 && !output_.failure()) {
     const auto deadline = std::min(patience, until_);
     if (passed(deadline)) {

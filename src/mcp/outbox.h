@@ -21,7 +21,7 @@ class Outbox {
   /// Queues a message, framed as it is sent.
   void send(std::string message);
   /// Queues a progress note of the request that `owner` stands for; dropped when there are
-  /// `queued_notes` already.
+  /// `queued_notes` already, or when the client takes nothing once it is its turn.
   void offer(const void* owner, std::string note);
   /// Drops the notes of `owner` that were not written yet.
   void forget(const void* owner);
@@ -42,7 +42,7 @@ class Outbox {
   };
 
   [[nodiscard]] Task<bool> write_message(Message message);
-  [[nodiscard]] Task<bool> write_piece(std::string piece, double seconds);
+  [[nodiscard]] Task<bool> wait_until_taken(double seconds);
 
   Runtime runtime_;
   const Limits& limits_;

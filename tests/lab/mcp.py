@@ -76,11 +76,15 @@ class McpClient:
         return found
 
     def response(self, identity, timeout=60.0):
-        """Waits for the response to a request."""
-        return eventually(
-            lambda: next((m for m in self.messages() if m.get("id") == identity and "method" not in m), None),
-            f"the response to {identity}", timeout,
-        )  # fmt: skip
+        """Waits for the response to a request; AssertionError with the server's last words when it ends before."""
+        def look():
+            # Looked at first, so that what it said before it ended was read.
+            has_ended = self.running.has_ended()
+            found = next((m for m in self.messages() if m.get("id") == identity and "method" not in m), None)
+            assert found or not has_ended, f"the server ended: {self.running.so_far('err')}"
+            return found
+
+        return eventually(look, f"the response to {identity}", timeout)
 
     def ask(self, method, params=None):
         return self.response(self.request(method, params))

@@ -75,6 +75,10 @@ class Running:
         """The bytes that have come on `out` or `err`."""
         return bytes(self._streams[stream])
 
+    def has_ended(self):
+        """Whether it has ended and everything that it wrote was read."""
+        return not processes.is_running(self.process.pid) and not any(reader.is_alive() for reader in self._readers)
+
     def wait_for(self, text, stream="out"):
         """Waits until `text` (bytes) has come on the stream."""
         processes.eventually(lambda: text in self.so_far(stream), f"{text!r} on std{stream} of {self.argv}")

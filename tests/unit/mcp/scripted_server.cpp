@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -211,8 +212,15 @@ bool ScriptedServer::read_more() {
   return count > 0;
 }
 
-void ScriptedServer::wait_for_output() const {
-  EXPECT_TRUE(sshx::test::wait_readable(from_server_.get()));
+void ScriptedServer::wait_for_output(std::size_t bytes) const {
+  int there = 0;
+  const auto guard = after(sshx::test::kGuardSeconds);
+  while (there < static_cast<int>(bytes) && !passed(guard)) {
+    ASSERT_TRUE(sshx::test::wait_readable(from_server_.get()));
+    ASSERT_EQ(::ioctl(from_server_.get(), FIONREAD, &there), 0);
+    std::this_thread::yield();
+  }
+  EXPECT_GE(there, static_cast<int>(bytes));
 }
 
 std::optional<std::string> ScriptedServer::line() {

@@ -86,8 +86,8 @@ class ScriptedServer {
   [[nodiscard]] Json response(const Json& id);
   /// The same, its result's document; checks that both forms of it are the same.
   [[nodiscard]] Json document(const Json& id);
-  /// Waits until the session has begun to say something, and leaves it where it is.
-  void wait_for_output() const;
+  /// Waits until the session has said so many bytes that nobody has read, and leaves them there.
+  void wait_for_output(std::size_t bytes = 1) const;
   /// Progress notes that came.
   [[nodiscard]] const std::vector<Json>& notes() const { return notes_; }
   /// Answers come in the order of requests where they need no child: once this one has come, all
