@@ -16,7 +16,7 @@ _OF_ONE_RUN = re.compile(rb'"(execution_id|run_id|started_at|duration_ms|\w+_ms)
 
 
 class StreamCase(LabCase):
-    def names(self, events):
+    def kinds(self, events):
         return [event["event"] for event in events]
 
     def traced_environment(self):
@@ -60,7 +60,7 @@ class LawsTest(StreamCase, TargetCase):
         options = ("--audit", "required", "--audit-db", "/proc/nowhere/audit.db")
         before = self.server.connections()
         events = self.stream("true", options=options, code=255)
-        self.assertEqual(self.names(events), ["run_started", "target_finished", "run_finished"])
+        self.assertEqual(self.kinds(events), ["run_started", "target_finished", "run_finished"])
         self.assert_fields(events[1], result__phase="admission", result__executed=False, result__audit_status="failed")
         self.assert_fields(events[2], counts__selected=1, counts__started=0, counts__failed=1)
         self.assertEqual(self.server.connections(), before)
@@ -167,7 +167,7 @@ class WhenItHappensTest(StreamCase, TargetCase):
         )
         eventually(lambda: os.path.exists(mark), "the command runs")
         events = self.sshx.events(running.kill9(), is_whole=False)
-        self.assertEqual(self.names(events), ["run_started", "target_started"])
+        self.assertEqual(self.kinds(events), ["run_started", "target_started"])
         event = self.finished("killed")
         self.assert_fields(event, outcome="unknown", execution_id=events[1]["execution_id"], run_id=events[0]["run_id"])
 

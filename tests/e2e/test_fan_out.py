@@ -17,7 +17,7 @@ from tests.lab.mcp import McpClient
 class FanOutCase(TargetCase):
     """The server is a number of hosts, all in the group `all`."""
 
-    names = ("web-1", "web-2", "web-3", "web-4")
+    target_names = ("web-1", "web-2", "web-3", "web-4")
     host_options = ("--group", "all")
 
     def add_dead_host(self, name):
@@ -71,7 +71,7 @@ class DocumentTest(FanOutCase):
         self.assertEqual(events[0]["selected"], 4)
         self.assertEqual(events[-1]["counts"]["succeeded"], 4)
         finished = [event["result"]["target"]["alias"] for event in events if event["event"] == "target_finished"]
-        self.assertEqual(sorted(finished), list(self.names))
+        self.assertEqual(sorted(finished), list(self.target_names))
 
     def test_each_leaves_evidence_of_its_own(self):
         document, results = self.run_all("true", code=0)
@@ -80,7 +80,7 @@ class DocumentTest(FanOutCase):
 
     def test_lines_of_people_begin_with_the_name(self):
         done = self.sshx.ok("run", "--group", "all", "--", "echo one; echo two; echo bad >&2; printf half")
-        for name in self.names:
+        for name in self.target_names:
             lines = [line for line in done.text.splitlines() if line.startswith(f"{name}: ")]
             self.assertEqual(lines, [f"{name}: one", f"{name}: two", f"{name}: half"])
             self.assertIn(f"{name}: bad\n", done.error_text)
@@ -119,9 +119,9 @@ class DocumentTest(FanOutCase):
 
     def test_a_preview_is_offline_and_shows_each(self):
         document = self.sshx.json("run", "--group", "all", "--dry-run", "--", "true", code=0, version="sshx.request.v1")
-        self.assertEqual([target["alias"] for target in document["targets"]], list(self.names))
+        self.assertEqual([target["alias"] for target in document["targets"]], list(self.target_names))
         done = self.sshx.ok("run", "--group", "all", "--dry-run", "--", "true")
-        for name in self.names:
+        for name in self.target_names:
             self.assertIn(f"target      {name} (", done.text)
 
     def test_shards_are_a_partition(self):
@@ -129,7 +129,7 @@ class DocumentTest(FanOutCase):
         for shard in ("1/3", "2/3", "3/3"):
             document = self.sshx.json("run", "--all-hosts", "--shard", shard, "--dry-run", "--", "true", code=0)
             names += [target["alias"] for target in document["targets"]]
-        self.assertEqual(sorted(names), list(self.names))
+        self.assertEqual(sorted(names), list(self.target_names))
 
     def test_an_empty_shard_is_no_error(self):
         document = self.sshx.json("run", "--all-hosts", "--shard", "7/9", "--", "true", code=0, version="sshx.run.v1")
@@ -142,7 +142,7 @@ class DocumentTest(FanOutCase):
             document, is_error = client.tool("sshx_run", token=token, groups=["all"], command="echo out")
             self.assertFalse(is_error)
             self.assert_fields(document, schema_version="sshx.run.v1", success=True, counts__succeeded=4)
-            self.assertEqual([result["target"]["alias"] for result in document["results"]], list(self.names))
+            self.assertEqual([result["target"]["alias"] for result in document["results"]], list(self.target_names))
         notes = [note["progress"] for note in client.notes("t")]
         self.assertEqual(notes, sorted(set(notes)))
         document, is_error = client.tool("sshx_run", token="u", groups=["all"], command="exit 3")
@@ -240,7 +240,7 @@ class TroubleTest(FanOutCase):
 
 class CrowdedServerTest(FanOutCase):
     server_options = {"config": ("MaxStartups 2:100:2",)}
-    names = tuple(f"n{number:02}" for number in range(24))
+    target_names = tuple(f"n{number:02}" for number in range(24))
 
     # B196: what the server turns away before its banner is tried again, more gently.
     def test_a_server_that_turns_connections_away_is_tried_again(self):

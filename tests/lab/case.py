@@ -57,12 +57,12 @@ class LabCase(unittest.TestCase):
 class TargetCase(LabCase):
     """A class with one server and the host `target` in every fresh inventory.
 
-    `is_trusted`: its host key is in known_hosts; `has_identity`: the host names the key that may log in; `names`: what
-    the server is called, each name a host; `host_options`: more words for `host add`.
+    `is_trusted`: its host key is in known_hosts; `has_identity`: the host names the key that may log in;
+    `target_names`: what the server is called, each name a host; `host_options`: more words for `host add`.
     """
 
     server_options = {}
-    names = ("target",)
+    target_names = ("target",)
     host_options = ()
     is_trusted = True
     has_identity = True
@@ -76,7 +76,7 @@ class TargetCase(LabCase):
         super().setUp()
         if self.is_trusted:
             self.sshx.trust(self.server.known_hosts_line())
-        for name in self.names:
+        for name in self.target_names:
             self.sshx.add_host(
                 name, self.server, *self.host_options, identity=self.lab.key() if self.has_identity else None
             )
