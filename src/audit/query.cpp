@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "audit/event.h"
+#include "core/text.h"
 
 namespace sshx::audit {
 namespace {
@@ -62,12 +63,9 @@ Conditions conditions_of(const Filter& filter) {
 /// "3, 7, 9", and how many more there are where they are many.
 std::string list_of(const std::vector<std::int64_t>& sequences) {
   constexpr std::size_t kNamed = 10;
-  const auto named = std::min(kNamed, sequences.size());
-  std::string list =
-      fmt::format("{}", fmt::join(sequences.begin(),
-                                  sequences.begin() + static_cast<std::ptrdiff_t>(named), ", "));
-  if (named < sequences.size()) list += fmt::format(" and {} more", sequences.size() - named);
-  return list;
+  std::vector<std::string> words;
+  for (const auto sequence : sequences) words.push_back(std::to_string(sequence));
+  return listed(words, kNamed);
 }
 
 /// Whether an execution can be told from this record. Everything else in it may be null.

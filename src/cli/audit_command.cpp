@@ -7,6 +7,7 @@
 
 #include "audit/audit_log.h"
 #include "audit/documents.h"
+#include "cli/columns.h"
 #include "cli/table.h"
 #include "core/paths.h"
 #include "core/request.h"
@@ -94,12 +95,9 @@ std::string exit_text(const Json& event) {
   return shown(event["exit_code"]);
 }
 
-std::string shortened(std::string text) {
-  if (text.size() <= kCommandColumns) return text;
-  std::size_t end = kCommandColumns - 3;
-  // Not within a character: its continuation bytes go with it.
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
-  return text.substr(0, end) + "...";
+std::string shortened(const std::string& text) {
+  if (columns_of(text) <= kCommandColumns) return text;
+  return std::string(cut_to_columns(text, kCommandColumns - 3)) + "...";
 }
 
 std::string events_table(const std::vector<Json>& events) {

@@ -183,12 +183,9 @@ std::string rows_of_group(std::string_view group) {
 
 /// What the group's word alone stands for; empty where it stands for nothing.
 std::string default_of_group(std::string_view group) {
-  const auto prefix = std::string(group) + ".";
-  for (const auto& operation : operations()) {
-    if (operation.group_default && operation.name.starts_with(prefix))
-      return fmt::format("sshx {} alone is sshx {}.\n", group, spaced(operation.name));
-  }
-  return {};
+  const auto* operation = group_default(group);
+  if (operation == nullptr) return {};
+  return fmt::format("sshx {} alone is sshx {}.\n", group, spaced(operation->name));
 }
 
 std::string group_help(std::string_view group) {

@@ -36,12 +36,8 @@ std::string running_list(std::vector<RunningTarget> targets) {
   if (targets.empty()) return {};
   std::ranges::stable_sort(targets, std::ranges::greater{}, &RunningTarget::seconds);
   std::vector<std::string> names;
-  for (const auto& target : targets) {
-    if (names.size() < kMostListed) names.push_back(timed(target));
-  }
-  const auto more = targets.size() - names.size();
-  return fmt::format("still running: {}{}; Ctrl-C again to leave", join(names, ", "),
-                     more == 0 ? "" : fmt::format(" and {} more", more));
+  for (const auto& target : targets) names.push_back(timed(target));
+  return fmt::format("still running: {}; Ctrl-C again to leave", listed(names, kMostListed));
 }
 
 std::optional<std::size_t> status_columns(Notes notes, int descriptor) {

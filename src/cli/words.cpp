@@ -66,15 +66,6 @@ bool begins_operation(std::string_view path) {
                              [&](const Operation& o) { return o.name.starts_with(prefix); });
 }
 
-/// The operation that a group's word alone stands for; null when it stands for none.
-const Operation* group_default(std::string_view group) {
-  const auto prefix = std::string(group) + ".";
-  const auto found = std::ranges::find_if(operations(), [&](const Operation& o) {
-    return o.group_default && o.name.starts_with(prefix);
-  });
-  return found == operations().end() ? nullptr : &*found;
-}
-
 /// The operation whose last word this is: `sshx add` may mean `sshx host add`.
 std::optional<std::string> ending_in(std::string_view word) {
   const auto suffix = "." + std::string(word);
@@ -214,6 +205,14 @@ class Scan {
 }  // namespace
 
 Words find_words(std::span<const std::string> arguments) { return Scan(arguments).run(); }
+
+const Operation* group_default(std::string_view group) {
+  const auto prefix = std::string(group) + ".";
+  const auto found = std::ranges::find_if(operations(), [&](const Operation& o) {
+    return o.group_default && o.name.starts_with(prefix);
+  });
+  return found == operations().end() ? nullptr : &*found;
+}
 
 std::vector<std::string> next_words(std::string_view path) {
   const auto prefix = path.empty() ? std::string() : std::string(path) + ".";

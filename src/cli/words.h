@@ -29,6 +29,9 @@ struct Words {
 /// `schema list`, `mcp` alone `mcp serve`.
 [[nodiscard]] Words find_words(std::span<const std::string> arguments);
 
+/// The operation that a group's word alone stands for; null when it stands for none.
+[[nodiscard]] const Operation* group_default(std::string_view group);
+
 /// The words that may follow `path` ("" for the first), each once: "add", "list" ... after "host".
 [[nodiscard]] std::vector<std::string> next_words(std::string_view path);
 

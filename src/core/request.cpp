@@ -29,11 +29,8 @@ std::string shown(std::string_view value) {
          (value.size() > kQuoted ? "...'" : "'");
 }
 
-/// Characters, as JSON Schema counts them: code points.
-long long length_of(std::string_view text) {
-  return std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; });
-}
+/// As JSON Schema counts.
+long long length_of(std::string_view text) { return static_cast<long long>(character_count(text)); }
 
 std::string_view type_name(PropertyType type) noexcept {
   switch (type) {

@@ -65,6 +65,11 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
   return text;
 }
 
+std::string listed(std::span<const std::string> words, std::size_t most) {
+  if (words.size() <= most) return join(words, ", ");
+  return join(words.first(most), ", ") + " and " + std::to_string(words.size() - most) + " more";
+}
+
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t kLongestWord = 256;
   if (word.size() > kLongestWord) return std::nullopt;

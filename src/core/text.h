@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,6 +25,9 @@ namespace sshx {
 /// The parts between separators, empty ones included; an empty text is one empty part.
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 [[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
+/// For a sentence: "a, b and 7 more" where there are more than `most`, which are not named; else
+/// all of them.
+[[nodiscard]] std::string listed(std::span<const std::string> words, std::size_t most);
 
 /// The candidate nearest to `word` (edit distance with transpositions, at most a third of its
 /// length); for "did you mean".

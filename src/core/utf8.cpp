@@ -25,9 +25,8 @@ Character decode(std::string_view text) {
   if (text.size() < length) return {};
   char32_t code = lead & (0x7FU >> length);
   for (const char c : text.substr(1, length - 1)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0U) != 0x80) return {};
-    code = (code << 6U) | (byte & 0x3FU);
+    if (!is_continuation(c)) return {};
+    code = (code << 6U) | (static_cast<unsigned char>(c) & 0x3FU);
   }
   constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
@@ -113,13 +112,17 @@ bool can_become_character(std::string_view start) {
 std::size_t unfinished(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto start = text.substr(text.size() - back);
-    if ((static_cast<unsigned char>(start.front()) & 0xC0U) == 0x80) continue;
+    if (is_continuation(start.front())) continue;
     return can_become_character(start) ? back : 0;
   }
   return 0;
 }
 
 }  // namespace
+
+std::size_t character_count(std::string_view text) noexcept {
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_continuation));
+}
 
 bool is_utf8(std::string_view bytes) noexcept {
   while (!bytes.empty()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -7,6 +8,14 @@ namespace sshx {
 
 /// Whether `bytes` is well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
 [[nodiscard]] bool is_utf8(std::string_view bytes) noexcept;
+
+/// Whether the byte stands within a character, after its first (RFC 3629 §3).
+[[nodiscard]] constexpr bool is_continuation(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+/// Characters of UTF-8: code points.
+[[nodiscard]] std::size_t character_count(std::string_view text) noexcept;
 
 /// `text` fit for a person's terminal: control bytes, C1, bidirectional and zero-width characters
 /// and broken UTF-8 become visible escapes such as \x1b or \u202e. Newline and tab become \n and

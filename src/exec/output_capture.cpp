@@ -8,8 +8,6 @@
 namespace sshx::exec {
 namespace {
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
-
 /// Bytes of `byte` inside a JSON string (RFC 8259 §7, as core/json writes it).
 std::size_t json_cost(char byte) {
   constexpr std::string_view kShortEscapes = "\"\\\b\f\n\r\t";

@@ -12,8 +12,6 @@ constexpr std::size_t kOwnLimit = 256UL * 1024;
 /// A character of UTF-8 has at most so many bytes after its first (RFC 3629 §3).
 constexpr std::size_t kContinuations = 3;
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
-
 /// Where a text that is too long for one line is broken: at the limit, or before a character that
 /// would be cut there.
 std::size_t breaking_point(std::string_view text) {

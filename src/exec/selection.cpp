@@ -285,13 +285,6 @@ Result<std::vector<const Host*>> choose(const Json& request, const Reach& reach,
   return chosen;
 }
 
-/// "a, b and 3 more"
-std::string short_list(const std::vector<std::string>& names) {
-  const auto shown = std::min(names.size(), kNamesInNote);
-  const auto text = join(std::span(names).first(shown), ", ");
-  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
-}
-
 /// What is run on one account under several names is run there several times, which may surprise.
 std::vector<std::string> notes_on(const std::vector<Target>& targets) {
   std::map<std::string, std::vector<std::string>> names_of;
@@ -302,8 +295,8 @@ std::vector<std::string> notes_on(const std::vector<Target>& targets) {
   std::vector<std::string> notes;
   for (const auto& [account, names] : names_of) {
     if (names.size() == 1) continue;
-    notes.push_back(fmt::format("{} are all {}: what is run goes there {} times", short_list(names),
-                                account, names.size()));
+    notes.push_back(fmt::format("{} are all {}: what is run goes there {} times",
+                                listed(names, kNamesInNote), account, names.size()));
   }
   if (notes.size() <= kNotesLimit) return notes;
   const auto more = notes.size() - kNotesLimit;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <string_view>
 
@@ -14,15 +13,6 @@ namespace {
 
 constexpr std::size_t kListed = 20;
 
-/// The words with commas between, and after the first few how many more there are.
-std::string list_of(const std::set<std::string>& words) {
-  std::vector<std::string> shown;
-  std::copy_n(words.begin(), std::min(kListed, words.size()), std::back_inserter(shown));
-  const auto text = join(shown, ", ");
-  return words.size() > kListed ? fmt::format("{} and {} more", text, words.size() - kListed)
-                                : text;
-}
-
 /// What to do about `word`, where there are only `known`.
 std::string hint_of(std::string_view word, std::string_view what,
                     const std::set<std::string>& known) {
@@ -30,7 +20,7 @@ std::string hint_of(std::string_view word, std::string_view what,
   const std::vector<std::string> candidates(known.begin(), known.end());
   const auto near = nearest(word, candidates);
   return fmt::format("{}known {}s: {}", near ? fmt::format("did you mean {}? ", *near) : "", what,
-                     list_of(known));
+                     listed(candidates, kListed));
 }
 
 Error unknown(std::string_view what, std::string_view verb, const std::string& word,

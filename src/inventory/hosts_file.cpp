@@ -160,12 +160,7 @@ const Host* Hosts::find(std::string_view name) const noexcept {
   return place != hosts_.end() && place->name == name ? &*place : nullptr;
 }
 
-std::string Hosts::name_list() const {
-  const auto names = names_of(hosts_);
-  if (names.size() <= kNamesListed) return join(names, ", ");
-  return fmt::format("{} and {} more", join(std::span(names).first(kNamesListed), ", "),
-                     names.size() - kNamesListed);
-}
+std::string Hosts::name_list() const { return listed(names_of(hosts_), kNamesListed); }
 
 Result<Host> Hosts::require(std::string_view name) const {
   if (const auto* const host = find(name)) return *host;

@@ -20,12 +20,6 @@ namespace {
 constexpr int kSignalBase = 128;
 constexpr int kThrew = 99;
 
-std::string make_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "sshx-audit-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) std::abort();
-  return name;
-}
-
 /// A child gets the locks of the allocator and the sanitizer as they are, so a thread that an
 /// earlier test left behind must not hold one: waits until there is none, within reason.
 void wait_for_left_threads() {
@@ -60,12 +54,9 @@ Json common_record(const std::string& execution_id) {
 
 }  // namespace
 
-AuditTest::AuditTest() : folder_(make_folder()) {}
-
 AuditTest::~AuditTest() {
   std::error_code ignored;
-  std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, ignored);
-  std::filesystem::remove_all(folder_, ignored);
+  std::filesystem::permissions(folder(), std::filesystem::perms::owner_all, ignored);
 }
 
 std::filesystem::path AuditTest::store_file(std::string_view suffix) const {

@@ -12,16 +12,16 @@
 #include "audit/audit_log.h"
 #include "audit/sqlite.h"
 #include "core/json.h"
+#include "unit/core/scratch_folder.h"
 
 namespace sshx::audit {
 
-/// A folder of its own for each test, removed afterwards.
+/// A folder of its own for each test.
 class AuditTest : public testing::Test {
  protected:
-  AuditTest();
   ~AuditTest() override;
 
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
   [[nodiscard]] std::filesystem::path store() const { return folder_ / "audit.db"; }
 
@@ -37,7 +37,7 @@ class AuditTest : public testing::Test {
   void alter(std::int64_t sequence, const std::string& from, const std::string& to) const;
 
  private:
-  std::filesystem::path folder_;
+  test::ScratchFolder folder_;
 };
 
 /// The records of one execution, as src/exec writes them.

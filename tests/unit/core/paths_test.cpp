@@ -2,7 +2,9 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/paths.h"
 #include "unit/core/scratch_folder.h"
@@ -18,9 +20,9 @@ std::string passwd_home() { return getpwuid(geteuid())->pw_dir; }
 
 class Paths : public ::testing::Test {
  private:
-  Variable sshx_home_{"SSHX_HOME", nullptr};
-  Variable config_{"XDG_CONFIG_HOME", nullptr};
-  Variable state_{"XDG_STATE_HOME", nullptr};
+  Variable sshx_home_{"SSHX_HOME", std::nullopt};
+  Variable config_{"XDG_CONFIG_HOME", std::nullopt};
+  Variable state_{"XDG_STATE_HOME", std::nullopt};
 };
 
 // B173: HOME counts if it is set, absolute and ours; else the passwd entry.
@@ -33,10 +35,10 @@ TEST_F(Paths, HomeIsTheVariableWhereItIsAFolderOfOurs) {
 TEST_F(Paths, HomeIsThePasswdEntryOtherwise) {
   const ScratchFolder folder;
   const auto file = folder.write("file", "");
-  for (const char* const value :
-       {static_cast<const char*>(nullptr), "", "relative", "/nonexistent", file.c_str()}) {
+  for (const auto& value : std::vector<std::optional<std::string>>{std::nullopt, "", "relative",
+                                                                   "/nonexistent", file.string()}) {
     const Variable home("HOME", value);
-    EXPECT_EQ(home_directory().value(), passwd_home()) << (value == nullptr ? "unset" : value);
+    EXPECT_EQ(home_directory().value(), passwd_home()) << value.value_or("unset");
   }
 }
 

@@ -29,6 +29,8 @@ class ScratchFolder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
+  [[nodiscard]] std::string file(std::string_view name) const { return (path_ / name).string(); }
+
   [[nodiscard]] std::filesystem::path operator/(std::string_view name) const {
     return path_ / name;
   }

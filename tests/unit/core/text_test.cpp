@@ -38,6 +38,13 @@ TEST(Join, PutsTheSeparatorBetween) {
   EXPECT_EQ(join(std::vector<std::string>{}, ", "), "");
 }
 
+TEST(Listed, NamesTheFirstAndCountsTheRest) {
+  const std::vector<std::string> words{"a", "b", "c"};
+  EXPECT_EQ(listed(words, 3), "a, b, c");
+  EXPECT_EQ(listed(words, 2), "a, b and 1 more");
+  EXPECT_EQ(listed({}, 2), "");
+}
+
 TEST(Nearest, FindsTypos) {
   const std::vector<std::string> words{"--target", "--timeout", "--tag", "--json"};
   EXPECT_THAT(nearest("--taget", words), Optional(Eq("--target")));

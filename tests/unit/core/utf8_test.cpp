@@ -34,6 +34,14 @@ struct Sample {
   std::string_view shown;
 };
 
+TEST(Utf8, CountsCharactersRatherThanBytes) {
+  EXPECT_EQ(character_count("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), 4U);
+  EXPECT_TRUE(is_continuation('\x80'));
+  EXPECT_TRUE(is_continuation('\xBF'));
+  EXPECT_FALSE(is_continuation('a'));
+  EXPECT_FALSE(is_continuation('\xC3'));
+}
+
 TEST(Printable, ShowsWhatATerminalWouldObey) {
   constexpr Sample kSamples[] = {
       {"plain text ~", "plain text ~"},

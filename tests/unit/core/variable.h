@@ -3,33 +3,34 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace sshx::test {
 
 /// Sets or unsets a variable of the environment until the end of its life.
 class Variable {
  public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* const old = std::getenv(name)) old_ = old;
+  Variable(std::string name, const std::optional<std::string>& value) : name_(std::move(name)) {
+    if (const char* const before = std::getenv(name_.c_str())) before_ = before;
     set(value);
   }
 
   Variable(const Variable&) = delete;
   Variable& operator=(const Variable&) = delete;
 
-  ~Variable() { set(old_ ? old_->c_str() : nullptr); }
+  ~Variable() { set(before_); }
 
  private:
-  void set(const char* value) {
-    if (value == nullptr) {
-      unsetenv(name_);
+  void set(const std::optional<std::string>& value) {
+    if (value) {
+      setenv(name_.c_str(), value->c_str(), 1);
     } else {
-      setenv(name_, value, 1);
+      unsetenv(name_.c_str());
     }
   }
 
-  const char* name_;
-  std::optional<std::string> old_;
+  std::string name_;
+  std::optional<std::string> before_;
 };
 
 }  // namespace sshx::test

@@ -21,22 +21,8 @@ using test::Pipe;
 constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
 constexpr std::size_t kBlock = 65536;
 
-class LocalStreamsTest : public testing::Test {
+class LocalStreamsTest : public test::SignalledTest {
  protected:
-  LocalStreamsTest() : changed_(ThreadSignal::make().value()) { signal(SIGPIPE, SIG_IGN); }
-
-  [[nodiscard]] const std::shared_ptr<ThreadSignal>& changed() const { return changed_; }
-
-  /// Sleeps on the signal until `condition` holds; a failed test if the signal stays away.
-  template <class Condition>
-  bool wait_until(Condition condition) const {
-    while (!condition()) {
-      if (!test::wait_readable(changed_->descriptor())) return false;
-      changed_->clear();
-    }
-    return true;
-  }
-
   void drain(StreamedOutput& output, double seconds = kGuardSeconds) {
     loop_.run(output.drain(loop_.runtime(), after(seconds)));
   }
@@ -44,7 +30,6 @@ class LocalStreamsTest : public testing::Test {
   [[nodiscard]] Loop& loop() { return loop_; }
 
  private:
-  std::shared_ptr<ThreadSignal> changed_;
   Loop loop_;
 };
 

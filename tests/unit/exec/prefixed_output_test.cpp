@@ -23,28 +23,11 @@ constexpr auto kErr = OutputStream::standard_error;
 constexpr std::size_t kKibibyte = 1024;
 constexpr std::size_t kLongest = 64 * kKibibyte;
 
-class PrefixedOutputTest : public testing::Test {
+class PrefixedOutputTest : public test::SignalledTest {
  protected:
-  PrefixedOutputTest() : changed_(ThreadSignal::make().value()) { signal(SIGPIPE, SIG_IGN); }
-
-  [[nodiscard]] const std::shared_ptr<ThreadSignal>& changed() const { return changed_; }
-
   [[nodiscard]] InheritedOutput to(const UniqueFd& out, const UniqueFd& error) const {
-    return InheritedOutput({{out.get(), "stdout"}, {error.get(), "stderr"}}, changed_);
+    return InheritedOutput({{out.get(), "stdout"}, {error.get(), "stderr"}}, changed());
   }
-
-  /// Sleeps on the signal until `condition` holds; a failed test if the signal stays away.
-  template <class Condition>
-  bool wait_until(Condition condition) const {
-    while (!condition()) {
-      if (!test::wait_readable(changed_->descriptor())) return false;
-      changed_->clear();
-    }
-    return true;
-  }
-
- private:
-  std::shared_ptr<ThreadSignal> changed_;
 };
 
 /// What was written to both streams.

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@
 
 #include "core/file.h"
 #include "loop/loop.h"
+#include "unit/core/scratch_folder.h"
+#include "unit/core/variable.h"
 
 namespace sshx::test {
 
@@ -33,56 +36,6 @@ namespace sshx::test {
 inline constexpr double kGuardSeconds = 60;
 /// For what is known to never come.
 inline constexpr double kShortSeconds = 0.2;
-
-/// A folder of its own, removed at the end of its life.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "sshx-unit-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-  [[nodiscard]] std::string file(std::string_view name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-/// An environment variable that has another value while this lives.
-class Variable {
- public:
-  Variable(std::string name, const std::optional<std::string>& value) : name_(std::move(name)) {
-    if (const char* before = std::getenv(name_.c_str()); before != nullptr) before_ = before;
-    set(value);
-  }
-
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
-  ~Variable() { set(before_); }
-
- private:
-  void set(const std::optional<std::string>& value) {
-    if (value)
-      setenv(name_.c_str(), value->c_str(), 1);
-    else
-      unsetenv(name_.c_str());
-  }
-
-  std::string name_;
-  std::optional<std::string> before_;
-};
 
 struct Pipe {
   UniqueFd read_end;
@@ -283,6 +236,27 @@ class Loop {
 
   asio::io_context context_;
   Cancellation cancellation_;
+};
+
+/// For what a thread does and tells of.
+class SignalledTest : public testing::Test {
+ protected:
+  SignalledTest() : changed_(ThreadSignal::make().value()) { signal(SIGPIPE, SIG_IGN); }
+
+  [[nodiscard]] const std::shared_ptr<ThreadSignal>& changed() const { return changed_; }
+
+  /// Sleeps on the signal until `condition` holds; a failed test if the signal stays away.
+  template <class Condition>
+  bool wait_until(Condition condition) const {
+    while (!condition()) {
+      if (!wait_readable(changed_->descriptor())) return false;
+      changed_->clear();
+    }
+    return true;
+  }
+
+ private:
+  std::shared_ptr<ThreadSignal> changed_;
 };
 
 /// "kind/code" of what failed; "ok" otherwise.

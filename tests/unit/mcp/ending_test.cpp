@@ -25,6 +25,30 @@ constexpr const char* kOrderly = R"(
     echo $$ > "$here/started"
     while :; do read line < "$here/never"; done)";
 
+/// A session with one call, 1, whose child is an orderly one.
+struct OrderlyCall {
+  explicit OrderlyCall(const ServerOptions& options = {}) : server(options) {
+    server.initialize();
+    server.behave("orderly", kOrderly);
+    (void)server.fifo("never");
+    server.call(1, "orderly");
+    child = started.pid();
+  }
+
+  ScriptedServer server;
+  test::Fifo& started = server.fifo("started");
+  test::Fifo& asked = server.fifo("asked");
+  test::Fifo& gate = server.fifo("gate");
+  pid_t child = 0;
+};
+
+/// Asks its children to end as soon as the stream has.
+ServerOptions without_drain() {
+  ServerOptions options;
+  options.limits.drain_seconds = 0.05;
+  return options;
+}
+
 Json document_in(const std::vector<Json>& messages, const Json& id) {
   const auto found = answers_to(messages, id);
   EXPECT_THAT(found, SizeIs(1));
@@ -85,20 +109,11 @@ TEST(EndOfStreamTest, ACallWithoutAnEndOfItsLineIsServed) {
 }
 
 TEST(EndOfStreamTest, WhatIsSlowerThanTheDrainIsEndedAndSaysHowItEnded) {
-  ServerOptions options;
-  options.limits.drain_seconds = 0.05;
-  ScriptedServer server(options);
-  server.initialize();
-  server.behave("orderly", kOrderly);
-  auto& started = server.fifo("started");
-  auto& asked = server.fifo("asked");
-  auto& gate = server.fifo("gate");
-  (void)server.fifo("never");
-  server.call(1, "orderly");
-  (void)started.line();
+  OrderlyCall call(without_drain());
+  auto& server = call.server;
   server.close_input();
-  EXPECT_EQ(asked.line(), "asked");
-  gate.write("go\n");
+  EXPECT_EQ(call.asked.line(), "asked");
+  call.gate.write("go\n");
   const auto messages = server.rest();
   EXPECT_EQ(document_in(messages, 1)["said"], "ended");
   EXPECT_EQ(answers_to(messages, 1)[0]["result"]["isError"], Json(true));
@@ -109,22 +124,13 @@ TEST(EndOfStreamTest, WhatIsSlowerThanTheDrainIsEndedAndSaysHowItEnded) {
 /// Official clients close the stream, wait 2 s and then send SIGTERM: the first signal of theirs
 /// must not cut short what the end of the stream began.
 TEST(EndOfStreamTest, AFirstSignalDuringTheOrderlyEndDoesNotKill) {
-  ServerOptions options;
-  options.limits.drain_seconds = 0.05;
-  ScriptedServer server(options);
-  server.initialize();
-  server.behave("orderly", kOrderly);
-  auto& started = server.fifo("started");
-  auto& asked = server.fifo("asked");
-  auto& gate = server.fifo("gate");
-  (void)server.fifo("never");
-  server.call(1, "orderly");
-  (void)started.line();
+  OrderlyCall call(without_drain());
+  auto& server = call.server;
   server.close_input();
-  EXPECT_EQ(asked.line(), "asked");
+  EXPECT_EQ(call.asked.line(), "asked");
   server.signal();
   server.settle();
-  gate.write("go\n");
+  call.gate.write("go\n");
   EXPECT_EQ(document_in(server.rest(), 1)["said"], "ended");
 }
 
@@ -150,37 +156,23 @@ TEST(EndOfStreamTest, NothingIsLeftBehind) {
 }
 
 TEST(SignalTest, EndsWhatRunsAndItsAnswersStillCome) {
-  ScriptedServer server;
-  server.initialize();
-  server.behave("orderly", kOrderly);
-  auto& started = server.fifo("started");
-  auto& asked = server.fifo("asked");
-  auto& gate = server.fifo("gate");
-  (void)server.fifo("never");
-  server.call(1, "orderly");
-  (void)started.line();
+  OrderlyCall call;
+  auto& server = call.server;
   server.signal();
-  EXPECT_EQ(asked.line(), "asked");
-  gate.write("go\n");
+  EXPECT_EQ(call.asked.line(), "asked");
+  call.gate.write("go\n");
   EXPECT_EQ(document_in(server.rest(), 1)["said"], "ended");
   EXPECT_TRUE(server.ending().has_value());
   expect_no_children();
 }
 
 TEST(SignalTest, ASecondOneEndsItWithoutGrace) {
-  ScriptedServer server;
-  server.initialize();
-  server.behave("orderly", kOrderly);
-  auto& started = server.fifo("started");
-  auto& asked = server.fifo("asked");
-  (void)server.fifo("gate");
-  (void)server.fifo("never");
-  server.call(1, "orderly");
-  const auto child = started.pid();
+  OrderlyCall call;
+  auto& server = call.server;
   server.signal();
-  EXPECT_EQ(asked.line(), "asked");
+  EXPECT_EQ(call.asked.line(), "asked");
   server.signal();
-  EXPECT_TRUE(test::ends(child));
+  EXPECT_TRUE(test::ends(call.child));
   const auto document = document_in(server.rest(), 1);
   EXPECT_EQ(document["error"]["code"], "no_document");
   EXPECT_EQ(document["child"]["signal"], SIGKILL);

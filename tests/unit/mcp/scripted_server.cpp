@@ -128,9 +128,6 @@ struct ScriptedServer::Running {
 };
 
 ScriptedServer::ScriptedServer(Options options) : running_(std::make_unique<Running>()) {
-  auto name = (std::filesystem::temp_directory_path() / "sshx-mcp-XXXXXX").string();
-  EXPECT_NE(::mkdtemp(name.data()), nullptr);
-  folder_ = name;
   sshx::test::write_file(file("program"), kScript, 0700);
   auto incoming = sshx::test::make_pipe();
   auto outgoing = sshx::test::make_pipe();
@@ -157,8 +154,6 @@ ScriptedServer::~ScriptedServer() {
   // What nobody reads must not keep the session.
   while (read_more()) buffer_.clear();
   if (running_->thread.joinable()) running_->thread.join();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 void ScriptedServer::behave(std::string_view command, std::string_view script) const {

@@ -14,6 +14,7 @@
 #include "core/json.h"
 #include "core/result.h"
 #include "mcp/limits.h"
+#include "unit/core/scratch_folder.h"
 
 namespace sshx::mcp::test {
 
@@ -114,7 +115,7 @@ class ScriptedServer {
   [[nodiscard]] bool read_more();
   [[nodiscard]] std::optional<std::string> line();
 
-  std::filesystem::path folder_;
+  sshx::test::ScratchFolder folder_;
   std::vector<std::pair<std::string, std::unique_ptr<Fifo>>> fifos_;
   UniqueFd to_server_;
   UniqueFd from_server_;
