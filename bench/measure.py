@@ -10,11 +10,12 @@ _SAMPLE_SECONDS = 0.02
 
 @dataclass
 class Usage:
-    """What one run took, of the program and what it waited for, never of the server: seconds, and bytes at its peak."""
+    """What one run took, of the program and what it waited for: seconds, and bytes at its peak; apart, CPU of the server."""
 
     wall: float
     cpu: float
     peak: float
+    server: float = 0
 
 
 def run_once(argv, environment, output, is_watched=False):

@@ -1,22 +1,30 @@
 #pragma once
 
-#include <optional>
+#include <memory>
 
 #include "exec/event_stream.h"
 
 namespace sshx::cli {
 
-/// Prints the events of a run on stdout, a line each. The first one that cannot be written is the
-/// last: half a line may be out by then.
-class EventLines final : public exec::EventSink {
+/// Stdout as the reader of a run's events.
+class EventLines {
  public:
-  /// Waits for the reader.
-  void write(const Json& event) override;
-  /// local_io, as Terminal::out.
-  [[nodiscard]] const std::optional<Error>& failure() const noexcept { return failure_; }
+  /// Returns: internal when the system has no descriptor left.
+  [[nodiscard]] static Result<EventLines> open();
+
+  /// Where the exec room writes them; `with_output` as asked for.
+  [[nodiscard]] exec::EventSink sink(bool with_output) noexcept {
+    return {output_.get(), with_output};
+  }
+
+  /// Waits until the reader has taken all of them, or a signal ends the wait. Gives back the exit
+  /// code of the process: `exit_code`, or 255 where a part did not get there, which is reported
+  /// then. That is no refusal: no document may follow half a line.
+  [[nodiscard]] int finish(int exit_code);
 
  private:
-  std::optional<Error> failure_;
+  explicit EventLines(std::shared_ptr<ThreadSignal> changed);
+  std::unique_ptr<InheritedOutput> output_;
 };
 
 }  // namespace sshx::cli

@@ -13,8 +13,6 @@
 namespace sshx::cli {
 namespace {
 
-constexpr int kFailure = 255;
-
 std::string counts_text(const exec::TargetCounts& counts) {
   auto text = fmt::format("{} of {} succeeded", counts.succeeded, counts.selected);
   if (counts.failed > 0) text += fmt::format(", {} failed", counts.failed);
@@ -93,7 +91,7 @@ std::string gathered_text(const exec::RunReport& report, exec::ControlBytes cont
 
 Status answer(const exec::RunRequest& run, const exec::RunReport& report,
               const Presentation& presentation, const Terminal& terminal) {
-  if (presentation.json) return Terminal::out(dump_json(exec::run_document(run, report)) + "\n");
+  if (presentation.json) return Terminal::out(exec::run_document(run, report) + "\n");
   if (presentation.jsonl) return {};
   if (presentation.gather) {
     SSHX_CHECK(
@@ -112,8 +110,11 @@ Result<int> run_on_many(const exec::RunRequest& run, const Presentation& present
   options.output = presentation.for_machines() || presentation.gather ? exec::OutputMode::captured
                                                                       : exec::OutputMode::streamed;
   options.safe_output = presentation.safe_output;
-  EventLines lines;
-  if (presentation.jsonl) options.events = &lines;
+  std::optional<EventLines> lines;
+  if (presentation.jsonl) {
+    SSHX_TRY(lines, EventLines::open());
+    options.events = lines->sink(presentation.stream);
+  }
   EvidenceStore store;
   store.attach_queue(presentation, options);
   People people(terminal, run.sessions.size(), options.output);
@@ -121,10 +122,8 @@ Result<int> run_on_many(const exec::RunRequest& run, const Presentation& present
   people.end();
   if (const auto kept = store.finish(); !kept) terminal.note("warning: " + kept.error().message);
   SSHX_CHECK(answer(run, report, presentation, terminal));
-  if (!lines.failure()) return exec::exit_code(report);
-  // Not a refusal: no document may follow half a line.
-  Terminal::report(*lines.failure());
-  return kFailure;
+  const int code = exec::exit_code(report);
+  return lines ? lines->finish(code) : code;
 }
 
 }  // namespace sshx::cli

@@ -158,16 +158,27 @@ Result<Json> presentation_values(const Operation& operation, const ParsedOptions
   return values;
 }
 
+/// That the options which say what the answer looks like go together.
+Status check_form(const Presentation& presentation) {
+  if (presentation.json && presentation.jsonl) {
+    return config_error("usage", "--json and --jsonl do not go together",
+                        "give --json for one document, or --jsonl for a line for each event");
+  }
+  if (presentation.stream && !presentation.jsonl) {
+    return config_error("usage", "--stream is for --jsonl",
+                        "add --jsonl; without --json, output comes as it is printed anyway");
+  }
+  return {};
+}
+
 Status place_presentation(const Operation& operation, const ParsedOptions& parsed,
                           Invocation& invocation) {
   SSHX_TRY(const Json values, presentation_values(operation, parsed));
   auto& presentation = invocation.presentation;
   presentation.json = values.value("json", false);
   presentation.jsonl = values.value("jsonl", false);
-  if (presentation.json && presentation.jsonl) {
-    return config_error("usage", "--json and --jsonl do not go together",
-                        "give --json for one document, or --jsonl for a line for each event");
-  }
+  presentation.stream = values.value("stream", false);
+  SSHX_CHECK(check_form(presentation));
   presentation.quiet = values.value("quiet", false);
   presentation.gather = values.value("gather", false);
   presentation.safe_output = values.value("safe_output", false);

@@ -15,8 +15,9 @@ namespace sshx::cli {
 
 /// How the answer is given and what evidence is kept; not part of a request (design §2, rule 8).
 struct Presentation {
-  bool json = false;   ///< One document.
-  bool jsonl = false;  ///< A document for each event, a line each.
+  bool json = false;    ///< One document.
+  bool jsonl = false;   ///< A document for each event, a line each.
+  bool stream = false;  ///< Events of output, too.
   bool quiet = false;
   bool gather = false;                ///< Output of several targets at the end, the same once.
   bool safe_output = false;           ///< Control bytes of a command's output made visible.

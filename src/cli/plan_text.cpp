@@ -5,7 +5,6 @@
 #include <map>
 
 #include "core/redact.h"
-#include "core/sha256.h"
 #include "core/text.h"
 #include "core/utf8.h"
 
@@ -47,10 +46,10 @@ std::string input_text(const exec::ActionSummary& action) {
 std::string payload_text(const exec::Payload& payload) {
   std::string text;
   if (payload.interpreter) {
-    text += line("script", fmt::format("{} bytes for {}, {}", payload.bytes.size(),
-                                       payload.interpreter->text(), sha256_label(payload.bytes)));
+    text += line("script", fmt::format("{} bytes for {}, {}", payload.bytes.text().size(),
+                                       payload.interpreter->text(), payload.bytes.digest()));
   } else {
-    text += line("command", redact(payload.bytes));
+    text += line("command", redact(payload.bytes.text()));
   }
   if (!payload.directory.empty()) text += line("folder", payload.directory);
   for (const auto& variable : payload.environment) text += line("variable", redact(variable));

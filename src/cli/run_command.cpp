@@ -29,11 +29,11 @@ Result<int> preview(const Invocation& invocation, Terminal& terminal) {
 
 /// The run with the evidence that is asked for.
 exec::ExecutionResult execute(const exec::RunRequest& run, const Presentation& presentation,
-                              exec::EventSink& events) {
+                              exec::EventSink events) {
   exec::RunOptions options;
   options.output =
       presentation.for_machines() ? exec::OutputMode::captured : exec::OutputMode::streamed;
-  if (presentation.jsonl) options.events = &events;
+  options.events = events;
   options.safe_output = presentation.safe_output;
   EvidenceStore store;
   store.attach(presentation, options);
@@ -46,6 +46,22 @@ void report(const exec::ExecutionResult& result, const Terminal& terminal) {
   const bool plain_exit =
       result.outcome.exit_status && result.error && result.error->kind == ErrorKind::remote_exit;
   if (result.error && !plain_exit) terminal.report(*result.error);
+}
+
+Result<int> run_on_one(const exec::RunRequest& run, const Presentation& presentation,
+                       const Terminal& terminal) {
+  std::optional<EventLines> lines;
+  if (presentation.jsonl) {
+    SSHX_TRY(lines, EventLines::open());
+  }
+  const auto result =
+      execute(run, presentation, lines ? lines->sink(presentation.stream) : exec::EventSink{});
+  if (presentation.json) {
+    SSHX_CHECK(Terminal::out(dump_json(exec::result_document(result)) + "\n"));
+  }
+  report(result, terminal);
+  const int code = exec::exit_code(result);
+  return lines ? lines->finish(code) : code;
 }
 
 Status check_presentation(const Invocation& invocation) {
@@ -65,17 +81,8 @@ Result<int> run_run_command(const Invocation& invocation, Terminal& terminal) {
   if (invocation.request.value("dry_run", false)) return preview(invocation, terminal);
   SSHX_TRY(const auto run,
            exec::prepare_run(invocation.request, invocation.presentation.confinement));
-  if (!run.is_single) return run_on_many(run, invocation.presentation, terminal);
-  EventLines lines;
-  const auto result = execute(run, invocation.presentation, lines);
-  if (invocation.presentation.json) {
-    SSHX_CHECK(terminal.out(dump_json(exec::result_document(result)) + "\n"));
-  }
-  report(result, terminal);
-  if (!lines.failure()) return exec::exit_code(result);
-  // Not a refusal: no document may follow half a line.
-  terminal.report(*lines.failure());
-  return kFailure;
+  return run.is_single ? run_on_one(run, invocation.presentation, terminal)
+                       : run_on_many(run, invocation.presentation, terminal);
 }
 
 }  // namespace sshx::cli

@@ -108,8 +108,9 @@ bool can_become_character(std::string_view start) {
   return false;
 }
 
-/// How many bytes at the end begin a character whose rest may still come (RFC 3629 §3).
-std::size_t unfinished(std::string_view text) {
+}  // namespace
+
+std::size_t unfinished_tail(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto start = text.substr(text.size() - back);
     if (is_continuation(start.front())) continue;
@@ -117,8 +118,6 @@ std::size_t unfinished(std::string_view text) {
   }
   return 0;
 }
-
-}  // namespace
 
 std::size_t character_count(std::string_view text) noexcept {
   return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_continuation));
@@ -142,7 +141,7 @@ std::string printable(std::string_view text) {
 
 std::string PrintableStream::next(std::string_view piece) {
   cut_ += piece;
-  const auto whole = cut_.size() - unfinished(cut_);
+  const auto whole = cut_.size() - unfinished_tail(cut_);
   std::string out;
   append_all(out, std::string_view(cut_).substr(0, whole), Layout::kept);
   cut_.erase(0, whole);

@@ -14,6 +14,9 @@ namespace sshx {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
+/// How many bytes at the end begin a character whose rest may still come (RFC 3629 §3); at most 3.
+[[nodiscard]] std::size_t unfinished_tail(std::string_view text);
+
 /// Characters of UTF-8: code points.
 [[nodiscard]] std::size_t character_count(std::string_view text) noexcept;
 

@@ -7,21 +7,10 @@
 
 #include "core/deadline.h"
 #include "exec/result.h"
+#include "loop/inherited_streams.h"
+#include "ssh/channel.h"
 
 namespace sshx::exec {
-
-/// Where the events of a run go.
-class EventSink {
- public:
-  EventSink() = default;
-  EventSink(const EventSink&) = delete;
-  EventSink& operator=(const EventSink&) = delete;
-  virtual ~EventSink() = default;
-
-  /// Hands on one sshx.event.v1, at once. A fault is the sink's own to keep: it must not stop the
-  /// run, which still has to end properly and to leave its evidence.
-  virtual void write(const Json& event) = 0;
-};
 
 /// What became of the targets of a run; each that has finished is in one of the last four.
 struct TargetCounts {
@@ -49,25 +38,50 @@ struct RunStart {
 /// The contract's `counts` object.
 [[nodiscard]] Json counts_json(const TargetCounts& counts);
 
-/// Writes the events of one run in their order, with the counts that follow from them.
+/// A piece of what a command printed.
+struct OutputPiece {
+  ssh::OutputStream stream;
+  unsigned long long offset;  ///< Bytes of that stream before it.
+  std::string_view bytes;
+};
+
+/// Where events go.
+struct EventSink {
+  InheritedOutput* output =
+      nullptr;               ///< Its sink 0 takes them; null: nobody wants to hear of them.
+  bool with_output = false;  ///< What commands print is an event, too.
+};
+
+/// Writes the events of one run in their order, a line each, with the counts that follow from them.
+/// A fault of the reader is the output's to keep: it must not stop the run, which still has to end
+/// properly and to leave its evidence.
 class EventStream {
  public:
-  /// Nothing is written to a null `sink`. `started`: when the run began.
-  EventStream(EventSink* sink, std::string run_id, Deadline started);
+  /// `started`: when the run began.
+  EventStream(EventSink lines, std::string run_id, Deadline started);
 
   void run_started(const RunStart& start);
   void target_started(const ExecutionResult& planned);
+  /// `writer`: the target's own among those of lines().
+  void target_output(const ExecutionResult& target, const OutputPiece& piece,
+                     InheritedOutput::Writer writer);
   /// `result` is finalised and its audit_status is the last one.
   void target_finished(const ExecutionResult& result);
   /// `exit_code`: the process's.
   void run_finished(int exit_code);
+  /// Waits until the reader has taken the events so far, those of output excepted, a write has
+  /// failed, the caller cancels or `deadline` passes. `changed` as for InheritedOutput::drain.
+  [[nodiscard]] Task<void> taken(Runtime runtime, Deadline deadline,
+                                 std::shared_ptr<ThreadSignal> changed);
+  [[nodiscard]] const EventSink& lines() const noexcept { return lines_; }
   /// What became of the targets so far.
   [[nodiscard]] const TargetCounts& counts() const noexcept { return counts_; }
 
  private:
   [[nodiscard]] Json next_event(std::string_view name);
+  void write(const Json& event, InheritedOutput::Writer writer = InheritedOutput::Writer::first);
 
-  EventSink* sink_;
+  EventSink lines_;
   std::string run_id_;
   Deadline started_;
   int sequence_ = 0;

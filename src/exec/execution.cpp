@@ -8,6 +8,7 @@
 #include "core/identifier.h"
 #include "core/text.h"
 #include "exec/local_streams.h"
+#include "exec/output_events.h"
 
 namespace sshx::exec {
 namespace {
@@ -66,8 +67,8 @@ Task<Status> connect_and_run(Runtime runtime, Execution& execution, ssh::Command
                              std::optional<LocalTerminal>& local, Deadline deadline) {
   const auto& run = execution.run;
   auto& result = execution.result;
-  auto connection =
-      co_await open_session(runtime, execution.session, deadline, result.observed, result.warnings);
+  auto connection = co_await open_session(runtime, execution.session, execution.keys, deadline,
+                                          result.observed, result.warnings);
   if (!connection) co_return at_phase(std::move(connection).error(), result.observed);
   SSHX_CO_TRY(auto channel, co_await ssh::Channel::open(*connection, deadline));
   connection->watch(run.liveness);
@@ -120,7 +121,8 @@ std::unique_ptr<ssh::InputSource> make_input(const RunRequest& run,
     return std::make_unique<StreamedInput>(STDIN_FILENO, changed);
   const auto after_last =
       run.action.stdin_held ? GivenInput::AfterLast::stays_open : GivenInput::AfterLast::ends;
-  return std::make_unique<GivenInput>(payload.interpreter ? payload.bytes : run.input, after_last);
+  const auto& bytes = payload.interpreter ? payload.bytes.text() : run.input;
+  return std::make_unique<GivenInput>(bytes, after_last);
 }
 
 Task<Status> carry_out(Runtime runtime, Execution& execution, ssh::CommandStreams streams,
@@ -136,12 +138,15 @@ Task<Status> carry_out(Runtime runtime, Execution& execution, ssh::CommandStream
 }
 
 Task<Status> carry_out_captured(Runtime runtime, Execution& execution,
-                                std::shared_ptr<ThreadSignal> changed) {
+                                std::shared_ptr<ThreadSignal> changed, EventStream& events) {
+  co_await events.taken(runtime, execution.deadlines.earliest(), changed);
   const auto input = make_input(execution.run, changed);
   OutputCapture capture(static_cast<std::size_t>(execution.run.limits.max_output_bytes));
-  const ssh::CommandStreams streams{*input, capture, changed};
+  OutputEvents output(capture, events, execution.result);
+  const ssh::CommandStreams streams{*input, output, changed};
   std::optional<LocalTerminal> none;
   auto status = co_await carry_out(runtime, execution, streams, none);
+  output.finish();
   execution.result.standard_output = captured(capture, ssh::OutputStream::standard_output);
   execution.result.standard_error = captured(capture, ssh::OutputStream::standard_error);
   co_return status;

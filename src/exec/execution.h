@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/text.h"
+#include "exec/event_stream.h"
 #include "exec/local_terminal.h"
 #include "exec/result.h"
 #include "exec/run_deadlines.h"
@@ -17,6 +18,7 @@ struct Execution {
   const RunRequest& run;
   const SessionRequest& session;
   RunDeadlines deadlines;
+  PrivateKeys& keys;  ///< Of the whole run.
   ExecutionResult& result;
 
   [[nodiscard]] std::string place() const {
@@ -32,8 +34,8 @@ struct Execution {
 /// The deadlines of a target that starts now, in a run that began at `started`.
 [[nodiscard]] RunDeadlines deadlines_of(const RunRequest& run, Deadline started);
 
-/// The bytes for the command's stdin: given ones, or the caller's. `changed` is raised when more of
-/// the caller's came.
+/// The bytes for the command's stdin: given ones, which stay `run`'s, or the caller's. `changed` is
+/// raised when more of the caller's came.
 [[nodiscard]] std::unique_ptr<ssh::InputSource>
 make_input(const RunRequest& run, const std::shared_ptr<ThreadSignal>& changed);
 
@@ -45,8 +47,10 @@ make_input(const RunRequest& run, const std::shared_ptr<ThreadSignal>& changed);
                                      ssh::CommandStreams streams,
                                      std::optional<LocalTerminal>& local);
 
-/// The same with the output captured into the result.
+/// The same with the output captured into the result. First waits, within the deadlines, until the
+/// reader has taken the events so far.
 [[nodiscard]] Task<Status> carry_out_captured(Runtime runtime, Execution& execution,
-                                              std::shared_ptr<ThreadSignal> changed);
+                                              std::shared_ptr<ThreadSignal> changed,
+                                              EventStream& events);
 
 }  // namespace sshx::exec

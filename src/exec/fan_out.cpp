@@ -93,7 +93,7 @@ class FanOut {
   bool try_again(Waiting& target, const Status& status);
   Task<void> finish(ExecutionResult& result, Status status);
   void skip(ExecutionResult& result);
-  void conclude(const ExecutionResult& result);
+  void conclude(ExecutionResult& result);
   void skip_waiting();
   void stop(std::string why);
   void look_for_stop();
@@ -112,9 +112,11 @@ class FanOut {
   RunReport& report_;
   Wakeup changed_;
   std::unique_ptr<AsyncAuditSink> evidence_;
-  std::shared_ptr<ThreadSignal> room_;       ///< Raised when the caller has read something.
-  std::unique_ptr<InheritedOutput> output_;  ///< Of streamed output.
+  std::shared_ptr<ThreadSignal> room_;  ///< Raised when the caller has read something.
+  std::unique_ptr<InheritedOutput> streamed_;
+  InheritedOutput* output_ = nullptr;  ///< Of streamed output or of events, if either.
   Deadline global_ = kNoDeadline;
+  PrivateKeys keys_;
   std::list<Waiting> waiting_;
   std::list<Active> active_;
   std::map<std::string, AddressLoad> loads_;
@@ -261,9 +263,9 @@ Task<Status> FanOut::attempt(const Waiting& target, ExecutionResult& result) {
   // It may have come while the evidence of this target was written.
   if (!cancelled_by_.empty()) active->cancellation.request(cancelled_by_);
   const Runtime own{runtime_.context, active->cancellation};
-  Execution execution{run_, run_.sessions[target.index], target.deadlines, result};
-  auto work = output_ != nullptr ? attempt_streamed(own, execution, changed)
-                                 : carry_out_captured(own, execution, changed);
+  Execution execution{run_, run_.sessions[target.index], target.deadlines, keys_, result};
+  auto work = streamed_ != nullptr ? attempt_streamed(own, execution, changed)
+                                   : carry_out_captured(own, execution, changed, events_);
   auto status = co_await std::move(work);
   active_.erase(active);
   co_return status;
@@ -308,9 +310,13 @@ Task<void> FanOut::finish(ExecutionResult& result, Status status) {
   conclude(result);
 }
 
-void FanOut::conclude(const ExecutionResult& result) {
+void FanOut::conclude(ExecutionResult& result) {
   events_.target_finished(result);
   receiver_.target_finished(result);
+  if (options_.events.output == nullptr) return;
+  // Told by then, and a run on many would hold all of it to its end.
+  result.standard_output.text = {};
+  result.standard_error.text = {};
 }
 
 /// The first request ends what runs and starts nothing more, a second one ends the waiting for it.
@@ -330,14 +336,16 @@ void FanOut::tell_of_room() {
 
 /// What all targets share. Returns: local_io when no descriptor is left.
 Status FanOut::prepare() {
-  SSHX_TRY(room_, ThreadSignal::make());
+  output_ = options_.events.output;
+  SSHX_TRY(room_, output_ != nullptr ? output_->changed() : ThreadSignal::make());
   if (options_.queue != nullptr) {
     SSHX_TRY(evidence_, AsyncAuditSink::start(runtime_.context, *options_.queue));
   }
   if (options_.output != OutputMode::streamed) return {};
-  output_ = std::make_unique<InheritedOutput>(
+  streamed_ = std::make_unique<InheritedOutput>(
       std::vector<InheritedOutput::Sink>{{STDOUT_FILENO, "stdout"}, {STDERR_FILENO, "stderr"}},
       room_);
+  output_ = streamed_.get();
   return {};
 }
 
@@ -362,7 +370,7 @@ Task<Status> FanOut::work() {
   for (std::size_t i = workers_; i > 0; --i) spawn(runtime_.context, work_alone());
   co_await wait_for_workers();
   const auto until = stopped_because_.empty() ? kNoDeadline : after(kStalledReaderSeconds);
-  if (output_ != nullptr) co_await output_->drain(runtime_, until);
+  if (streamed_ != nullptr) co_await streamed_->drain(runtime_, until);
   co_return Status();
 }
 
@@ -372,10 +380,13 @@ Task<Status> fan_out(Runtime runtime, const RunRequest& run, const RunOptions& o
   co_return co_await work.work();
 }
 
-Json results_json(const RunReport& report) {
-  Json results = Json::array();
-  for (const auto& result : report.results) results.push_back(result_document(result));
-  return results;
+std::string results_text(const RunReport& report) {
+  std::string text;
+  for (const auto& result : report.results) {
+    text += text.empty() ? "" : ",";
+    text += dump_json(result_document(result));
+  }
+  return text;
 }
 
 }  // namespace
@@ -399,20 +410,22 @@ RunReport execute_fan_out(const RunRequest& run, const RunOptions& options,
   return report;
 }
 
-Json run_document(const RunRequest& run, const RunReport& report) {
+std::string run_document(const RunRequest& run, const RunReport& report) {
   const auto request_id = request_id_of(run);
-  return {{"schema_version", "sshx.run.v1"},
-          {"run_id", report.run_id},
-          {"request_id", request_id ? Json(*request_id) : Json(nullptr)},
-          {"operation", kRunOperation},
-          {"success", exit_code(report) == 0},
-          {"exit_code", exit_code(report)},
-          {"counts", counts_json(report.counts)},
-          {"plan_hash", run.plan.hash},
-          {"started_at", rfc3339(report.started_at)},
-          {"duration_ms", report.duration_ms},
-          {"warnings", run.notes},
-          {"results", results_json(report)}};
+  const Json head = {{"schema_version", "sshx.run.v1"},
+                     {"run_id", report.run_id},
+                     {"request_id", request_id ? Json(*request_id) : Json(nullptr)},
+                     {"operation", kRunOperation},
+                     {"success", exit_code(report) == 0},
+                     {"exit_code", exit_code(report)},
+                     {"counts", counts_json(report.counts)},
+                     {"plan_hash", run.plan.hash},
+                     {"started_at", rfc3339(report.started_at)},
+                     {"duration_ms", report.duration_ms},
+                     {"warnings", run.notes}};
+  auto text = dump_json(head);
+  text.pop_back();
+  return text + ",\"results\":[" + results_text(report) + "]}";
 }
 
 int exit_code(const RunReport& report) noexcept {

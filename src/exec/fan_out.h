@@ -27,7 +27,9 @@ class FanOutReceiver {
 /// What came of a run on several targets (sshx.run.v1).
 struct RunReport {
   std::string run_id;
-  std::vector<ExecutionResult> results;  ///< In the order of the targets, whatever became of them.
+  /// In the order of the targets, whatever became of them; without the output of those that an
+  /// event has told of.
+  std::vector<ExecutionResult> results;
   TargetCounts counts;
   WallTime started_at;
   long long duration_ms = 0;
@@ -42,8 +44,8 @@ struct RunReport {
 [[nodiscard]] RunReport execute_fan_out(const RunRequest& run, const RunOptions& options,
                                         FanOutReceiver& receiver);
 
-/// The document sshx.run.v1.
-[[nodiscard]] Json run_document(const RunRequest& run, const RunReport& report);
+/// The document sshx.run.v1 as text, since thousands of results are ten times as large as values.
+[[nodiscard]] std::string run_document(const RunRequest& run, const RunReport& report);
 
 /// 0 when all targets succeeded, else 1.
 [[nodiscard]] int exit_code(const RunReport& report) noexcept;

@@ -7,9 +7,10 @@ namespace sshx::exec {
 namespace {
 
 Task<Status> try_session(Runtime runtime, const SessionRequest& request, HostTestResult& result) {
+  PrivateKeys keys;
   const auto deadline = after(request.connect_timeout_seconds);
-  SSHX_CO_TRY(auto connection,
-              co_await open_session(runtime, request, deadline, result.observed, result.warnings));
+  SSHX_CO_TRY(auto connection, co_await open_session(runtime, request, keys, deadline,
+                                                     result.observed, result.warnings));
   const auto channel = co_await ssh::Channel::open(connection, deadline);
   if (!channel) co_return channel.error();
   connection.disconnect();

@@ -41,10 +41,16 @@ void append_new(Signers& signers, std::shared_ptr<ssh::Signer> signer) {
     signers.push_back(std::move(signer));
 }
 
+Result<std::shared_ptr<ssh::Signer>> read_key(const std::string& path) {
+  SSHX_TRY(auto signer, ssh::load_private_key(path));
+  return std::shared_ptr<ssh::Signer>(std::move(signer));
+}
+
 /// The configured key: from its file, else from the agent when the .pub file says which one it is.
-Result<std::shared_ptr<ssh::Signer>> configured_key(const std::string& file, Signers& agent_keys) {
-  auto loaded = ssh::load_private_key(file);
-  if (loaded) return std::shared_ptr<ssh::Signer>(std::move(*loaded));
+Result<std::shared_ptr<ssh::Signer>> configured_key(const std::string& file, PrivateKeys& keys,
+                                                    Signers& agent_keys) {
+  auto loaded = keys.load(file);
+  if (loaded) return loaded;
   const auto& code = loaded.error().code;
   const auto beside =
       code == "identity_missing" || code == "identity_encrypted" ? key_beside(file) : std::nullopt;
@@ -56,11 +62,11 @@ Result<std::shared_ptr<ssh::Signer>> configured_key(const std::string& file, Sig
 }
 
 /// Default files are a convenience: one that is missing, encrypted or odd is passed over.
-void append_default_files(Signers& signers) {
+void append_default_files(Signers& signers, PrivateKeys& keys) {
   for (const auto name : kDefaultFiles) {
     const auto path = expand_home(name);
     if (!path) return;
-    auto signer = ssh::load_private_key(path->string());
+    auto signer = keys.load(path->string());
     if (signer) append_new(signers, std::move(*signer));
   }
 }
@@ -133,19 +139,25 @@ PublicIdentity public_identity(const IdentityChoice& choice) {
   return identity;
 }
 
+Result<std::shared_ptr<ssh::Signer>> PrivateKeys::load(const std::string& path) {
+  const auto known = loaded_.find(path);
+  if (known != loaded_.end()) return known->second;
+  return loaded_.emplace(path, read_key(path)).first->second;
+}
+
 Task<Result<Signers>> open_identities(Runtime runtime, const IdentityChoice& choice,
-                                      Deadline deadline) {
+                                      PrivateKeys& keys, Deadline deadline) {
   SSHX_CO_TRY(auto from_agent, co_await agent_keys(runtime, choice, deadline));
   Signers signers;
   if (!choice.file.empty()) {
-    auto configured = configured_key(choice.file, from_agent);
+    auto configured = configured_key(choice.file, keys, from_agent);
     if (!configured) co_return with_agent_hint(std::move(configured).error(), choice);
     signers.push_back(*std::move(configured));
   }
   if (!choice.only) {
     for (auto& signer : from_agent) append_new(signers, std::move(signer));
   }
-  if (choice.file.empty()) append_default_files(signers);
+  if (choice.file.empty()) append_default_files(signers, keys);
   if (signers.empty()) co_return no_identity(choice);
   co_return signers;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,17 @@ struct PublicIdentity {
 };
 [[nodiscard]] PublicIdentity public_identity(const IdentityChoice& choice);
 
+/// The private keys of a run, each file read and decoded once, whatever came of it. Belongs to the
+/// loop's thread.
+class PrivateKeys {
+ public:
+  /// Returns: what ssh::load_private_key returns.
+  [[nodiscard]] Result<std::shared_ptr<ssh::Signer>> load(const std::string& path);
+
+ private:
+  std::map<std::string, Result<std::shared_ptr<ssh::Signer>>> loaded_;
+};
+
 /// The keys to offer, in order: the configured file (or that key in the agent, when the file is
 /// missing or encrypted and its .pub is there), then the agent's others; at most `kKeyBudget`.
 /// Without a configured file: the agent's, then the default files. Reads local files and asks the
@@ -44,7 +56,8 @@ struct PublicIdentity {
 /// `identity_permission`, `identity_encrypted`, `identity_format`, `agent_unavailable`,
 /// `no_identity`), cancelled.
 [[nodiscard]] Task<Result<std::vector<std::shared_ptr<ssh::Signer>>>>
-open_identities(Runtime runtime, const IdentityChoice& choice, Deadline deadline);
+open_identities(Runtime runtime, const IdentityChoice& choice, PrivateKeys& keys,
+                Deadline deadline);
 
 /// Servers end a session after six failures (MaxAuthTries); more keys than that cannot be told
 /// apart from an attack.

@@ -41,7 +41,7 @@ bool StreamedInput::ended() const { return input_.ended(); }
 std::optional<Error> StreamedInput::failure() const { return input_.failure(); }
 
 std::string GivenInput::next(std::size_t limit) {
-  auto piece = bytes_.substr(given_, limit);
+  std::string piece(bytes_.substr(given_, limit));
   given_ += piece.size();
   return piece;
 }

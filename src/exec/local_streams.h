@@ -50,8 +50,9 @@ class GivenInput final : public ssh::InputSource {
   /// Whether the stream ends after the last byte, or stays open until the command ends.
   enum class AfterLast : std::uint8_t { ends, stays_open };
 
-  explicit GivenInput(std::string bytes, AfterLast after_last = AfterLast::ends)
-      : bytes_(std::move(bytes)), after_last_(after_last) {}
+  /// `bytes` must outlive this.
+  explicit GivenInput(std::string_view bytes, AfterLast after_last = AfterLast::ends)
+      : bytes_(bytes), after_last_(after_last) {}
   [[nodiscard]] std::string next(std::size_t limit) override;
   [[nodiscard]] bool ended() const override {
     return after_last_ == AfterLast::ends && given_ == bytes_.size();
@@ -59,7 +60,7 @@ class GivenInput final : public ssh::InputSource {
   [[nodiscard]] std::optional<Error> failure() const override { return std::nullopt; }
 
  private:
-  std::string bytes_;
+  std::string_view bytes_;
   AfterLast after_last_;
   std::size_t given_ = 0;
 };

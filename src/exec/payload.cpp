@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/file.h"
+#include "core/sha256.h"
 #include "core/shell_quote.h"
 #include "core/text.h"
 #include "core/utf8.h"
@@ -116,10 +117,10 @@ Result<Payload> read_script(const Json& request, std::size_t limit,
   Payload payload;
   SSHX_TRY(payload.bytes, within_limit(script_text(request, limit, confinement), limit,
                                        "the script", "raise --max-payload-bytes"));
-  if (payload.bytes.empty())
+  if (payload.bytes.text().empty())
     return config_error("required", "the script is empty", "give at least one line");
   SSHX_TRY(payload.interpreter,
-           choose_interpreter(payload.bytes, request.value("shell", std::string())));
+           choose_interpreter(payload.bytes.text(), request.value("shell", std::string())));
   return payload;
 }
 
@@ -177,6 +178,9 @@ std::string script_runner(const Interpreter& interpreter) {
 }
 
 }  // namespace
+
+PayloadBytes::PayloadBytes(std::string bytes)
+    : content_(std::make_shared<const Content>(Content{bytes, sha256_label(bytes)})) {}
 
 std::string Interpreter::text() const {
   return options.empty() ? program : fmt::format("{} {}", program, join(options, " "));
@@ -238,14 +242,14 @@ Result<Payload> read_payload(const Json& request, std::size_t limit,
 std::string exec_request(const Payload& payload) {
   const bool plain =
       !payload.interpreter && payload.directory.empty() && payload.environment.empty();
-  if (plain) return payload.bytes;
+  if (plain) return payload.bytes.text();
   const auto start = prologue(payload);
   if (payload.interpreter) return for_any_shell(start + script_runner(*payload.interpreter));
   // The login shell as sshd named it, whatever --env makes of SHELL; and bash, which takes its
   // first start by sshd for a login (SHLVL), does not read its start-up file a second time.
   return for_any_shell(
       fmt::format(R"(set -- "${{SHELL:-/bin/sh}}"; export SHLVL=1; {}exec "$1" -c {})", start,
-                  shell_quote(payload.bytes)));
+                  shell_quote(payload.bytes.text())));
 }
 
 }  // namespace sshx::exec

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,10 +20,31 @@ struct Interpreter {
   [[nodiscard]] std::string text() const;
 };
 
+/// Bytes that never change, which copies share: a run on many targets holds and hashes them once.
+class PayloadBytes {
+ public:
+  PayloadBytes() : PayloadBytes(std::string()) {}
+  // Implicit, since it stands for the bytes.
+  PayloadBytes(std::string bytes);  // NOLINT(google-explicit-constructor)
+  PayloadBytes(const char* text)
+      : PayloadBytes(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] const std::string& text() const noexcept { return content_->bytes; }
+  /// "sha256:..." of them.
+  [[nodiscard]] const std::string& digest() const noexcept { return content_->digest; }
+
+ private:
+  struct Content {
+    std::string bytes;
+    std::string digest;
+  };
+  std::shared_ptr<const Content> content_;
+};
+
 /// What a run makes the host do: a command for the account's login shell, or a script for an
 /// interpreter, in a folder and with variables if wanted.
 struct Payload {
-  std::string bytes;                       ///< The command, or the script exactly as it was given.
+  PayloadBytes bytes;                      ///< The command, or the script exactly as it was given.
   std::optional<Interpreter> interpreter;  ///< For a script.
   std::string directory;                   ///< Empty: where the login shell starts.
   std::vector<std::string> environment;    ///< "NAME=value"

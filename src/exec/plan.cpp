@@ -46,9 +46,12 @@ Json runner_of(const Payload& payload) {
 }
 
 Json payload_projection(const Payload& payload) {
-  return {{"kind", kind_of(payload)},      {"sha256", sha256_label(payload.bytes)},
-          {"bytes", payload.bytes.size()}, {"interpreter", runner_of(payload)},
-          {"cwd", payload.directory},      {"env", payload.environment},
+  return {{"kind", kind_of(payload)},
+          {"sha256", payload.bytes.digest()},
+          {"bytes", payload.bytes.text().size()},
+          {"interpreter", runner_of(payload)},
+          {"cwd", payload.directory},
+          {"env", payload.environment},
           {"pty", payload.terminal}};
 }
 
@@ -232,10 +235,10 @@ Json action_json(const ActionSummary& action) {
   Json json = Json::object();
   json["kind"] = kind_of(payload);
   json["intent"] = to_string(action.intent);
-  json["command"] = payload.interpreter ? Json(nullptr) : Json(redact(payload.bytes));
+  json["command"] = payload.interpreter ? Json(nullptr) : Json(redact(payload.bytes.text()));
   json["script_runner"] = runner_of(payload);
-  json["payload_sha256"] = sha256_label(payload.bytes);
-  json["payload_bytes"] = payload.bytes.size();
+  json["payload_sha256"] = payload.bytes.digest();
+  json["payload_bytes"] = payload.bytes.text().size();
   json["stdin_bytes"] =
       action.input == InputMode::inherited ? Json(nullptr) : Json(action.stdin_bytes);
   json["uses_sudo"] = false;

@@ -1,14 +1,13 @@
 #include "exec/prefixed_output.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "exec/output_share.h"
 
 namespace sshx::exec {
 namespace {
 
 constexpr std::size_t kLongestLine = 64UL * 1024;
-constexpr std::size_t kQueueLimit = 1024UL * 1024;
-constexpr std::size_t kOwnLimit = 256UL * 1024;
 /// A character of UTF-8 has at most so many bytes after its first (RFC 3629 §3).
 constexpr std::size_t kContinuations = 3;
 
@@ -69,11 +68,7 @@ void PrefixedOutput::append_line(std::string_view line, std::string& piece) cons
   piece += '\n';
 }
 
-bool PrefixedOutput::ready() const {
-  const auto waiting = output_.waiting();
-  if (waiting >= kQueueLimit) return false;
-  return output_.waiting(writer_) < std::min(kOwnLimit, kQueueLimit - waiting);
-}
+bool PrefixedOutput::ready() const { return has_room(output_, writer_); }
 
 std::optional<Error> PrefixedOutput::failure() const { return output_.failure(); }
 

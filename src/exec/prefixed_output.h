@@ -15,9 +15,8 @@ namespace sshx::exec {
 /// with its newline; a carriage return is a byte like any other. A line of more than 64 KiB is
 /// broken there, with the prefix again.
 ///
-/// What the reader does not take holds the servers back: a target's once 256 KiB of its own lines
-/// wait, or as much as there is room left, and each once a megabyte of all lines waits. So there is
-/// room for a quiet target however many others flood. What was received is written all the same.
+/// What the reader does not take holds the servers back, see has_room(). What was received is
+/// written all the same.
 class PrefixedOutput final : public ssh::OutputReceiver {
  public:
   /// `output` has sink 0 for stdout and 1 for stderr, and must outlive this. `name` has to be fit

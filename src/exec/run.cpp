@@ -37,12 +37,20 @@ Task<Status> run_streamed(Runtime runtime, Execution& execution, bool safely,
   co_return status;
 }
 
-Status run_on_loop(const RunRequest& run, const RunOptions& options, ExecutionResult& result) {
-  SSHX_TRY(const auto changed, ThreadSignal::make());
-  Execution execution{run, run.sessions.front(), deadlines_of(run, options.started), result};
+/// What is raised when the caller gave or took something.
+Result<std::shared_ptr<ThreadSignal>> signal_of_caller(const RunOptions& options) {
+  if (options.events.output != nullptr) return options.events.output->changed();
+  return ThreadSignal::make();
+}
+
+Status run_on_loop(const RunRequest& run, const RunOptions& options, ExecutionResult& result,
+                   EventStream& events) {
+  SSHX_TRY(const auto changed, signal_of_caller(options));
+  PrivateKeys keys;
+  Execution execution{run, run.sessions.front(), deadlines_of(run, options.started), keys, result};
   return run_cancellable([&](Runtime runtime) {
     return options.output == OutputMode::captured
-               ? carry_out_captured(runtime, execution, changed)
+               ? carry_out_captured(runtime, execution, changed, events)
                : run_streamed(runtime, execution, options.safe_output, changed);
   });
 }
@@ -58,7 +66,7 @@ ExecutionResult execute_run(const RunRequest& run, const RunOptions& options) {
   auto status = keep_started(result, options);
   if (status) {
     events.target_started(result);
-    status = run_on_loop(run, options, result);
+    status = run_on_loop(run, options, result, events);
   }
   if (!status) result.error = std::move(status).error();
   result.duration_ms = milliseconds_between(result.identity.started_clock, Clock::now());

@@ -37,14 +37,15 @@ struct RunOptions {
   std::optional<Error> audit_failure;
   /// For a run on several targets, instead of `sink`.
   AuditQueue* queue = nullptr;
-  EventSink* events = nullptr;  ///< Null: nobody wants to hear of events.
+  EventSink events;
   /// When the run began, which global_timeout_seconds is counted from.
   Deadline started = Clock::now();
 };
 
 /// Carries the run out: evidence that it started, connection, command, evidence that it finished.
 /// SIGINT, SIGTERM and SIGHUP cancel it: what was started is ended and looked for first, unless a
-/// second one comes. Waits within the request's limits, and for the sink of events. Whatever
+/// second one comes. Waits within the request's limits. Nothing is sent before `events` has taken
+/// the event that says so; what it has not taken by the end is the caller's to wait for. Whatever
 /// happens is in the result; with AuditMode::required nothing is sent unless the started record was
 /// kept.
 [[nodiscard]] ExecutionResult execute_run(const RunRequest& run, const RunOptions& options);

@@ -38,9 +38,11 @@ Result<SessionRequest> plan_session(const Json& request, const inventory::Reach&
 }
 
 Task<Result<ssh::Connection>> open_session(Runtime runtime, const SessionRequest& request,
-                                           Deadline deadline, ssh::Observations& observed,
+                                           PrivateKeys& keys, Deadline deadline,
+                                           ssh::Observations& observed,
                                            std::vector<std::string>& warnings) {
-  SSHX_CO_TRY(const auto signers, co_await open_identities(runtime, request.identities, deadline));
+  SSHX_CO_TRY(const auto signers,
+              co_await open_identities(runtime, request.identities, keys, deadline));
   const auto& target = request.target;
   const ssh::Destination destination{target.address, target.port, target.user};
   const auto policy = host_key_policy(request.trust, target, warnings);

@@ -31,12 +31,12 @@ struct SessionRequest {
 [[nodiscard]] Result<SessionRequest> plan_session(const Json& request,
                                                   const inventory::Reach& reach = {});
 
-/// A logged-in connection: keys are opened first, so that local faults send no packet; then
-/// connect, check of the host's key, login. Waits until `deadline`. `warnings` gets what the caller
-/// should hear. Returns: what open_identities, ssh::Connection::open and ssh::authenticate return;
-/// host_key.
+/// A logged-in connection: keys are opened first, those of `keys` if they are there, so that local
+/// faults send no packet; then connect, check of the host's key, login. Waits until `deadline`.
+/// `warnings` gets what the caller should hear. Returns: what open_identities,
+/// ssh::Connection::open and ssh::authenticate return; host_key.
 [[nodiscard]] Task<Result<ssh::Connection>>
-open_session(Runtime runtime, const SessionRequest& request, Deadline deadline,
+open_session(Runtime runtime, const SessionRequest& request, PrivateKeys& keys, Deadline deadline,
              ssh::Observations& observed, std::vector<std::string>& warnings);
 
 /// The contract's `timings` object; what did not happen is null.

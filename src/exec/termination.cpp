@@ -55,7 +55,7 @@ Task<Termination> look(ssh::Connection& connection, ssh::SignalAnswer first, Dea
   const auto deadline = first == ssh::SignalAnswer::accepted ? whole - kSignalReserve : whole;
   auto second = co_await ssh::Channel::open(connection, deadline);
   if (!second) co_return unknown("the server opens no second session to look in (MaxSessions)");
-  GivenInput input{std::string()};
+  GivenInput input("");
   OutputCapture answer(kAnswerBytes);
   const ssh::CommandStreams streams{input, answer, nullptr};
   const auto nonce = new_id();

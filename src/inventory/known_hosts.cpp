@@ -198,11 +198,15 @@ struct KnownHosts::Records {
   /// The names are views of `lines`.
   std::unordered_map<std::string_view, std::vector<std::size_t>> spelt_out;
   std::vector<std::size_t> others;
+  /// What was found among the others by now. A name is looked up for the plan, for the connection
+  /// and for the verdict, and each line with a hashed name costs a hash of its own.
+  mutable std::unordered_map<std::string, std::vector<std::size_t>> found_among_others;
 
   /// To be called once `lines` are complete.
   void index();
 
   [[nodiscard]] Matches matching(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::size_t>& matching_others(std::string_view name) const;
 };
 
 void KnownHosts::Records::index() {
@@ -220,10 +224,17 @@ void KnownHosts::Records::index() {
   }
 }
 
+const std::vector<std::size_t>& KnownHosts::Records::matching_others(std::string_view name) const {
+  const auto [entry, is_new] = found_among_others.try_emplace(std::string(name));
+  if (is_new) {
+    std::copy_if(others.begin(), others.end(), std::back_inserter(entry->second),
+                 [&](std::size_t place) { return lines[place].matches(name); });
+  }
+  return entry->second;
+}
+
 Matches KnownHosts::Records::matching(std::string_view name) const {
-  std::vector<std::size_t> places;
-  std::copy_if(others.begin(), others.end(), std::back_inserter(places),
-               [&](std::size_t place) { return lines[place].matches(name); });
+  auto places = matching_others(name);
   if (const auto found = spelt_out.find(name); found != spelt_out.end()) {
     const auto middle = places.insert(places.end(), found->second.begin(), found->second.end());
     std::inplace_merge(places.begin(), middle, places.end());

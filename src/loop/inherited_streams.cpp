@@ -49,11 +49,13 @@ struct InheritedOutput::Shared {
   struct OwnedSink {
     UniqueFd descriptor;
     std::string_view name;
+    bool failed = false;
   };
 
   void write_all_pieces(const std::shared_ptr<ThreadSignal>& changed);
   void enqueue(Piece piece);
   bool take(Piece& piece);
+  Status write(const Piece& piece);
   void finish(const Piece& piece, const Status& written);
 
   std::vector<OwnedSink> sinks;
@@ -90,11 +92,19 @@ void InheritedOutput::Shared::finish(const Piece& piece, const Status& written) 
   if (!written && !failure) failure = written.error();
 }
 
+/// Writes the piece, unless it is one to be dropped. The sinks belong to the thread.
+Status InheritedOutput::Shared::write(const Piece& piece) {
+  auto& sink = sinks[piece.sink];
+  if (sink.failed) return {};
+  if (piece.patience && !takes_more(sink.descriptor.get(), *piece.patience)) return {};
+  auto written = write_all(sink.descriptor.get(), piece.bytes, sink.name);
+  sink.failed = !written;
+  return written;
+}
+
 void InheritedOutput::Shared::write_all_pieces(const std::shared_ptr<ThreadSignal>& changed) {
   for (Piece piece; take(piece);) {
-    const auto& sink = sinks[piece.sink];
-    const bool dropped = piece.patience && !takes_more(sink.descriptor.get(), *piece.patience);
-    finish(piece, dropped ? Status() : write_all(sink.descriptor.get(), piece.bytes, sink.name));
+    finish(piece, write(piece));
     changed->raise();
   }
 }
@@ -142,10 +152,21 @@ std::optional<Error> InheritedOutput::failure() const {
 }
 
 Task<void> InheritedOutput::drain(Runtime runtime, Deadline deadline) {
+  return drain_while([this] { return waiting() > 0; }, runtime, deadline, changed_);
+}
+
+Task<void> InheritedOutput::drain(Runtime runtime, Deadline deadline, Writer writer,
+                                  std::shared_ptr<ThreadSignal> changed) {
+  return drain_while([this, writer] { return waiting(writer) > 0; }, runtime, deadline,
+                     std::move(changed));
+}
+
+Task<void> InheritedOutput::drain_while(std::function<bool()> some_wait, Runtime runtime,
+                                        Deadline deadline, std::shared_ptr<ThreadSignal> changed) {
   Wakeup wakeup(runtime.context);
   const Cancellation::Subscription subscription(runtime.cancellation, wakeup);
-  const SignalRelay relay(runtime.context, changed_, wakeup);
-  while (waiting() > 0 && !failure()) {
+  const SignalRelay relay(runtime.context, std::move(changed), wakeup);
+  while (some_wait() && !failure()) {
     if (runtime.cancellation.requested() || passed(deadline)) co_return;
     co_await wakeup.wait_until(deadline);
   }

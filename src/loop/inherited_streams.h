@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,8 @@ class InheritedOutput {
   /// A further one. Whoever is the only one need not be added.
   [[nodiscard]] Writer add_writer();
 
-  /// Queues one piece for the sink of that index. No other piece gets into it. Never waits.
+  /// Queues one piece for the sink of that index. No other piece gets into it, and what follows a
+  /// write that failed is dropped: half a piece may be out by then. Never waits.
   void write(std::size_t sink, std::string bytes, Writer writer = Writer::first);
   /// The same of a piece that is dropped when, once it is its turn, the descriptor takes nothing
   /// for `patience` seconds. What it has begun to take is written whole.
@@ -46,11 +48,21 @@ class InheritedOutput {
   /// The first fault: local_io (`broken_pipe`, `no_space`, `io`).
   [[nodiscard]] std::optional<Error> failure() const;
 
+  /// What the constructor was given.
+  [[nodiscard]] const std::shared_ptr<ThreadSignal>& changed() const noexcept { return changed_; }
+
   /// Waits until all is written, a write fails, the caller cancels or `deadline` passes.
   [[nodiscard]] Task<void> drain(Runtime runtime, Deadline deadline);
+  /// The same of one writer's pieces. `changed` is raised by whoever else listens to changed(),
+  /// since a signal has one listener.
+  [[nodiscard]] Task<void> drain(Runtime runtime, Deadline deadline, Writer writer,
+                                 std::shared_ptr<ThreadSignal> changed);
 
  private:
   struct Shared;
+  [[nodiscard]] Task<void> drain_while(std::function<bool()> some_wait, Runtime runtime,
+                                       Deadline deadline, std::shared_ptr<ThreadSignal> changed);
+
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<ThreadSignal> changed_;
 };

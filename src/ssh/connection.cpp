@@ -47,7 +47,7 @@ Error tcp_error(const Endpoint& endpoint, const asio::error_code& error) {
                          "check the port, and that the SSH server runs");
   }
   if (error == asio::error::connection_reset) {
-    return connect_error("reset", fmt::format("{} reset the connection at once", where),
+    return connect_error("banner_closed", fmt::format("{} reset the connection at once", where),
                          "see the server's log");
   }
   return connect_error("unreachable", fmt::format("cannot reach {}: {}", where, error.message()),
@@ -185,11 +185,35 @@ bool is_ssh_greeting(std::string_view greeting) {
   return greeting.starts_with("SSH-") || greeting.find("\nSSH-") != std::string_view::npos;
 }
 
+std::string_view first_line(std::string_view greeting) {
+  return trim(greeting.substr(0, greeting.find('\n')));
+}
+
+/// What sshd says instead of its identification to those that it turns away: beyond MaxStartups,
+/// and while a penalty lasts (sshd_config(5), PerSourcePenalties).
+bool is_turned_away(std::string_view greeting) {
+  const auto line = first_line(greeting);
+  return line == "Exceeded MaxStartups" || line == "Not allowed at this time";
+}
+
+/// The server closed before its identification. Whether that comes as an end or as a reset depends
+/// on whether it had read ours.
+Error banner_closed_error(const Connection::State& state) {
+  const auto said = is_turned_away(state.io.greeting()) ? first_line(state.io.greeting()) : "";
+  return connect_error(
+      "banner_closed",
+      said.empty()
+          ? fmt::format("{} closed the connection before it said anything", state.peer_text())
+          : fmt::format("{} turned the connection away: {}", state.peer_text(), said),
+      "the server may be overloaded (MaxStartups) or refuse this client");
+}
+
 Error not_ssh_error(const Connection::State& state) {
-  const auto first = state.io.greeting().substr(0, state.io.greeting().find('\n'));
+  if (is_turned_away(state.io.greeting())) return banner_closed_error(state);
+  const auto first = first_line(state.io.greeting());
   return connect_error("not_ssh",
                        fmt::format("{} does not speak SSH; it says \"{}\"", state.peer_text(),
-                                   printable(trim(first.substr(0, 80)))),
+                                   printable(first.substr(0, 80))),
                        "check the port");
 }
 
@@ -201,12 +225,7 @@ Error interrupted_handshake(const Connection::State& state, Interruption why) {
     return not_ssh_error(state);
   }
   if (why == Interruption::deadline) return connect_timeout(state.peer_text());
-  if (state.io.greeting().empty() && state.io.failure() == 0) {
-    return connect_error(
-        "banner_closed",
-        fmt::format("{} closed the connection before it said anything", state.peer_text()),
-        "the server may be overloaded (MaxStartups) or refuse this client");
-  }
+  if (state.io.greeting().empty()) return banner_closed_error(state);
   return connect_error(
       "reset", fmt::format("{} closed the connection during the key exchange", state.peer_text()),
       "see the server's log");

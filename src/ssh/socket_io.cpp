@@ -19,7 +19,7 @@ constexpr std::size_t kBytesPerTurn = 2UL * 1024 * 1024;
 
 }  // namespace
 
-SocketIo::SocketIo(int descriptor) : descriptor_(descriptor), in_(kReadBuffer) {}
+SocketIo::SocketIo(int descriptor) : descriptor_(descriptor) {}
 
 ssize_t SocketIo::send(int, const void* bytes, std::size_t count, int, void** abstract) {
   auto& io = *static_cast<SocketIo*>(*abstract);
@@ -38,7 +38,7 @@ ssize_t SocketIo::receive(int, void* bytes, std::size_t count, int, void** abstr
     if (io.ended_ || !io.fill()) return -EAGAIN;
   }
   const auto taken = std::min(count, io.in_tail_ - io.in_head_);
-  std::memcpy(bytes, io.in_.data() + io.in_head_, taken);
+  std::memcpy(bytes, io.in_.get() + io.in_head_, taken);
   io.in_head_ += taken;
   io.given_this_turn_ += taken;
   return static_cast<ssize_t>(taken);
@@ -55,7 +55,8 @@ void SocketIo::note_debug(std::string_view words) {
 }
 
 bool SocketIo::fill() {
-  const auto got = ::recv(descriptor_, in_.data(), in_.size(), MSG_DONTWAIT);
+  if (!in_) in_ = std::make_unique_for_overwrite<char[]>(kReadBuffer);
+  const auto got = ::recv(descriptor_, in_.get(), kReadBuffer, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (got <= 0) {
     if (got < 0 && failure_ == 0) failure_ = errno;
@@ -66,7 +67,7 @@ bool SocketIo::fill() {
   in_tail_ = static_cast<std::size_t>(got);
   last_received_ = Clock::now();
   if (greeting_.size() < kGreeting) {
-    greeting_.append(in_.data(), std::min(in_tail_, kGreeting - greeting_.size()));
+    greeting_.append(in_.get(), std::min(in_tail_, kGreeting - greeting_.size()));
   }
   // Not sticky, so after every read: sshd's second small packet waits for this ACK, 40 ms a
   // connection.

@@ -3,10 +3,10 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/deadline.h"
 
@@ -68,7 +68,7 @@ class SocketIo {
   int descriptor_;
   std::string out_;
   std::size_t out_head_ = 0;
-  std::vector<char> in_;
+  std::unique_ptr<char[]> in_;  ///< Made when first needed: a silent server costs none.
   std::size_t in_head_ = 0;
   std::size_t in_tail_ = 0;
   std::size_t given_this_turn_ = 0;

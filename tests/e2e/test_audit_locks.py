@@ -110,9 +110,14 @@ class StoppedWriterTest(AuditCase):
         self.assertEqual(self.request_ids(), ["after", "before"])
         self.assertEqual(evidence.check_chain(self.sshx.audit_path), 4)
 
-    def test_its_own_record_is_whole_when_it_goes_on(self):
+    def goes_on(self):
+        """Makes it go on; again until it has ended, since the lock is held before the stop has come."""
         for pid in descendants(self.writer.pid):
             os.kill(pid, signal.SIGCONT)
+        return self.writer.has_ended()
+
+    def test_its_own_record_is_whole_when_it_goes_on(self):
+        eventually(self.goes_on, "the writer has gone on to its end")
         self.assertEqual(self.writer.wait().code, 0)
         self.assertEqual(self.request_ids(), ["stopped", "before"])
         self.assertEqual(evidence.check_chain(self.sshx.audit_path), 4)

@@ -84,7 +84,15 @@ class ConnectTest(LabCase):
 
     # B110
     def test_a_server_that_closes_before_its_banner(self):
-        self.assert_connect(self.run_at(self.listener(close=True)), "banner_closed", "reset")
+        self.assert_connect(self.run_at(self.listener(close=True)), "banner_closed")
+
+    # What sshd says to whom it turns away; a line like any other before the identification (RFC 4253 §4.2).
+    def test_a_server_that_turns_connections_away(self):
+        for line in (b"Exceeded MaxStartups\r\n", b"Not allowed at this time\r\n"):
+            with self.subTest(line):
+                document = self.run_at(self.listener(greeting=line, close=True))
+                self.assert_connect(document, "banner_closed")
+                self.assert_mentions(document["error"]["message"], line.decode().strip())
 
     def test_a_late_banner_is_waited_for(self):
         gate = threading.Event()

@@ -1,12 +1,13 @@
 """`--jsonl`: a line for each event when it happens, with the result verbatim, whatever becomes of the run or its reader."""
 
+import hashlib
 import os
 import re
 import signal
 import unittest
 
-from tests.lab import LabCase, TargetCase, eventually, evidence
-from tests.lab.documents import parse
+from tests.lab import LabCase, TargetCase, eventually, evidence, measure, processes
+from tests.lab.documents import output_of, parse
 from tests.lab.scripted_case import ScriptedCase
 from tests.lab.scripted_server import PlainListener
 from tests.lab.termination import run_until_reader_goes
@@ -227,6 +228,91 @@ class ReaderTest(StreamCase, TargetCase):
         with open(log, encoding="utf-8", errors="replace") as file:
             self.assertEqual(len(re.findall(r" write\(\d+</dev/full>,", file.read())), 1)
         self.assert_done()
+
+
+class OutputTest(StreamCase, TargetCase):
+    """`--stream`: what a command prints is told as it comes."""
+
+    def words(self, command, *options):
+        return ("run", "--target", "target", "--jsonl", "--stream", *options, "--", command)
+
+    # B113
+    def test_output_is_told_while_the_command_runs(self):
+        gate = os.path.join(self.sshx.directory, "gate")
+        running = self.sshx.start(*self.words(f"echo first; until test -e {gate}; do sleep 0.05; done; echo last >&2"))
+        running.wait_for(b'"data":"first\\n"')
+        with open(gate, "w", encoding="ascii"):
+            pass
+        events = self.sshx.events(running.wait())
+        self.assertEqual(
+            self.kinds(events),
+            ["run_started", "target_started", "target_output", "target_output", "target_finished", "run_finished"],
+        )
+        self.assertEqual(output_of(events), {("target", "stdout"): b"first\n", ("target", "stderr"): b"last\n"})
+        self.assert_fields(events[-2], result__stdout="first\n", result__stderr="last\n")
+
+    def test_bytes_that_are_no_text_come_whole(self):
+        done = self.sshx.ok(*self.words(r"printf 'a\377\000'; head -c 3M /dev/urandom | tee /dev/stderr | sha256sum"))
+        said = output_of(self.sshx.events(done))
+        self.assertEqual(len(said["target", "stderr"]), 3 << 20)
+        digest = hashlib.sha256(said["target", "stderr"]).hexdigest()
+        self.assertEqual(said["target", "stdout"], b"a\xff\x00" + digest.encode() + b"  -\n")
+
+    def test_what_the_result_leaves_out_was_told(self):
+        done = self.sshx.ok(*self.words("head -c 200K /dev/zero | tr '\\0' x", "--max-output-bytes", "1K"))
+        events = self.sshx.events(done)
+        self.assertEqual(output_of(events)["target", "stdout"], b"x" * (200 << 10))
+        self.assert_fields(events[-2], result__stdout_bytes=200 << 10, result__stdout_truncated=True)
+
+    def unread(self, command, *options, filled=0):
+        running = self.sshx.start_unread(*self.words(command, "--request-id", "unread", *options), filled=filled)
+        self.addCleanup(running.stop)
+        return running
+
+    def until_ended(self, outcome):
+        """Waits until the evidence says that the run has ended so."""
+        words = ("audit", "query", "--request-id", "unread", "--json")
+        eventually(lambda: f'"outcome":"{outcome}"'.encode() in self.sshx.run(*words).out, f"the run has {outcome}")
+
+    # B113: its deadline ends a command whose output nobody takes, and all that was told is there to be read.
+    def test_a_reader_that_stalls_holds_the_host_back_until_the_deadline(self):
+        mark = os.path.join(self.sshx.directory, "mark")
+        running = self.unread(f"echo $$ > {mark}; exec yes", "--timeout", "3s")
+        self.until_ended("failed")
+        with open(mark, encoding="ascii") as file:
+            self.assertFalse(processes.is_running(int(file.read())))
+        if not measure.is_instrumented():
+            self.assertLess(running.peak_bytes(), 64 << 20)
+        code, out = running.read()
+        self.assertEqual(code, 255)
+        events = self.sshx.documents.parse_stream(out)
+        self.assert_fields(events[-2], result__error_kind="timeout", result__remote_state="terminated")
+        self.assertGreater(len(output_of(events)["target", "stdout"]), 64 << 10)
+
+    def test_nothing_is_sent_before_the_reader_has_taken_the_start(self):
+        before = self.server.connections()
+        running = self.unread("true", "--global-timeout", "2s", filled=64 << 10)
+        self.until_ended("failed")
+        self.assertEqual(self.server.connections(), before)
+        code, out = running.read()
+        self.assertEqual(code, 255)
+        self.assert_fields(
+            self.sshx.documents.parse_stream(out)[-2], result__error__code="global", result__executed=False
+        )
+
+    def test_a_signal_ends_the_wait_for_a_reader(self):
+        running = self.unread("head -c 100K /dev/zero | tr '\\0' x")
+        self.until_ended("succeeded")
+        running.process.send_signal(signal.SIGTERM)
+        code, errors = running.end()
+        self.assertEqual(code, 255)
+        self.assertIn(b"the reader of the events had not taken all of them: cancelled by SIGTERM", errors)
+
+    def test_without_events_there_is_nothing_to_stream(self):
+        for form in ((), ("--json",)):
+            with self.subTest(form):
+                done = self.sshx.expect(255, "run", "--target", "target", "--stream", *form, "--", "true")
+                self.assertIn(b"--stream is for --jsonl", done.out + done.err)
 
 
 class RefusalTest(StreamCase, TargetCase):

@@ -11,6 +11,7 @@ import subprocess
 import unittest
 
 from tests.lab import TargetCase, eventually, processes
+from tests.lab.documents import output_of
 from tests.lab.mcp import McpClient
 
 
@@ -212,21 +213,39 @@ class TroubleTest(FanOutCase):
                 self.assert_fields(event["result"], executed=False, error_kind="cancelled")
         self.assertEqual(os.listdir(folder), [])
 
+    def run_without_reader(self, *options, command="echo out; sleep 600"):
+        running = self.sshx.start_unread("run", "--group", "all", "--concurrency", "1", *options, "--", command)
+        self.addCleanup(running.stop)
+        running.go_away()
+        return running.end()
+
     def test_a_reader_that_went_away_keeps_further_targets_from_being_started(self):
-        reader, writer = os.pipe()
-        os.close(reader)
-        process = processes.start(
-            [self.sshx.binary, "run", "--group", "all", "--concurrency", "1", "--", "echo out; sleep 600"],
-            stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE, env=self.sshx.environment,
-            cwd=self.sshx.directory,
-        )  # fmt: skip
-        self.addCleanup(processes.stop, process)
-        os.close(writer)
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1)
+        code, errors = self.run_without_reader()
+        self.assertEqual(code, 1)
         self.assertEqual(errors.count(b"was not started: nobody reads the output any more"), 3, errors)
         (event,) = self.sshx.json("audit", "query", code=0)["events"]
         self.assert_fields(event, executed=True, error_kind="local_io")
+
+    # Events are no output of the command, so what runs goes on; the first target may or may not have been started.
+    def test_a_reader_of_events_that_went_away_keeps_further_targets_from_being_started(self):
+        code, errors = self.run_without_reader("--jsonl", "--stream", command="echo out")
+        self.assertEqual(code, 255)
+        self.assertIn(errors.count(b"was not started: nobody reads the output any more"), (3, 4), errors)
+        for event in self.sshx.json("audit", "query", code=0)["events"]:
+            self.assert_fields(event, outcome="succeeded")
+
+    # B113
+    def test_events_tell_of_output_while_others_run(self):
+        folder = self.lab.new_directory("g")
+        command = f"mkdir {folder}/first 2>/dev/null && echo quick || until test -e {folder}/go; do sleep 0.05; done; echo end"
+        running = self.sshx.start("run", "--group", "all", "--jsonl", "--stream", "--", command)
+        running.wait_for(b'"data":"quick\\n')
+        self.assertNotIn(b"run_finished", running.so_far())
+        with open(f"{folder}/go", "w", encoding="ascii"):
+            pass
+        said = output_of(self.sshx.events(running.wait()))
+        self.assertEqual(sorted(said), [(name, "stdout") for name in self.target_names])
+        self.assertEqual(sorted(said.values()), [b"end\n"] * 3 + [b"quick\nend\n"])
 
     def test_the_callers_stdin_is_nobodys_among_many(self):
         document = self.sshx.json("run", "--group", "all", "--stdin", "--", "cat", code=255, version="sshx.error.v1")
@@ -236,6 +255,30 @@ class TroubleTest(FanOutCase):
         request = {"groups": ["all"], "command": "cat", "stdin": "same\n"}
         document = self.sshx.json("run", "--request", "-", stdin=json.dumps(request).encode(), code=0)
         self.assertEqual({result["stdout"] for result in document["results"]}, {"same\n"})
+
+
+class LinesTest(FanOutCase):
+    """B008: many hosts say much on both streams, and no line of one gets into a line of another."""
+
+    target_names = tuple(f"a-{number}-b-{number % 3}-c" for number in range(16))
+    command = "for i in $(seq 1000); do echo out-$i; echo err-$i >&2; done"
+
+    def test_lines_of_people_are_whole(self):
+        done = self.sshx.ok("run", "--group", "all", "--concurrency", "16", "--", self.command)
+        for stream, word in ((done.text, "out"), (done.error_text, "err")):
+            lines = [line for line in stream.splitlines() if not line.startswith("sshx: ")]
+            self.assertEqual(len(lines), 16000)
+            for name in self.target_names:
+                own = [line for line in lines if line.startswith(f"{name}: ")]
+                self.assertEqual(own, [f"{name}: {word}-{number}" for number in range(1, 1001)])
+
+    def test_events_keep_the_order_of_each_stream(self):
+        done = self.sshx.ok("run", "--group", "all", "--concurrency", "16", "--jsonl", "--stream", "--", self.command)
+        said = output_of(self.sshx.events(done))
+        self.assertEqual(len(said), 32)
+        for (_, stream), content in said.items():
+            word = stream[3:] if stream == "stdout" else "err"
+            self.assertEqual(content, b"".join(b"%s-%d\n" % (word.encode(), number) for number in range(1, 1001)))
 
 
 class CrowdedServerTest(FanOutCase):

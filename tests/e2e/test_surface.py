@@ -29,7 +29,7 @@ COMMAND_LINE_ONLY = {
 # Options beside the request: how the answer looks, or a fence that they can only make narrower.
 HARMLESS_OPTIONS = {
     "--allow-group", "--allow-target", "--die-with-parent", "--gather", "--help", "--json", "--jsonl", "--local-root", "--quiet",
-    "--read-only", "--request", "--safe-output", "--surface",
+    "--read-only", "--request", "--safe-output", "--stream", "--surface",
 }  # fmt: skip
 EVIDENCE_OPTIONS = {"--audit": "off", "--audit-db": "elsewhere.db"}
 

@@ -1,5 +1,6 @@
 """Checks that what sshx printed is exactly one document and obeys its published schema."""
 
+import base64
 import json
 import os
 import re
@@ -7,8 +8,9 @@ import re
 import jsonschema
 
 
-# In the order in which a stream of one target has them; `target_started` only where it was started.
-_EVENTS = ("run_started", "target_started", "target_finished", "run_finished")
+# In the order in which a stream of one target has them; `target_started` only where it was started, `target_output` only
+# with --stream.
+_EVENTS = ("run_started", "target_started", "target_output", "target_finished", "run_finished")
 
 
 def _unique_keys(pairs):
@@ -80,8 +82,47 @@ def check_stream(events, is_whole):
     ]
     if not all(laws):
         raise AssertionError(f"the stream breaks law {laws.index(False)}: {names}\n{json.dumps(events, indent=1)[:4000]}")
+    _check_output(events)
     if is_whole:
         _check_counts(events)
+
+
+def output_of(events):
+    """What the target_output events of a stream say, by (name of the target, stream)."""
+    said = {}
+    for event in events:
+        if event["event"] == "target_output":
+            key = (event["name"], event["stream"])
+            said[key] = said.get(key, b"") + _piece(event)
+    return said
+
+
+def _piece(event):
+    data = event["data"]
+    return base64.b64decode(data, validate=True) if event["encoding"] == "base64" else data.encode("utf-8")
+
+
+def _check_output(events):
+    """Output comes while its target runs, without gaps, and is all that the result counts."""
+    seen, running = {}, set()
+    for event in events:
+        execution = event.get("execution_id")
+        if event["event"] == "target_started":
+            running.add(execution)
+        elif event["event"] == "target_output":
+            key = (execution, event["stream"])
+            if execution not in running or event["offset"] != seen.get(key, 0):
+                raise AssertionError(f"output out of place: {event} after {seen.get(key, 0)} bytes")
+            seen[key] = event["offset"] + len(_piece(event))
+        elif event["event"] == "target_finished":
+            running.discard(execution)
+            _check_output_total(event["result"], seen)
+
+
+def _check_output_total(result, seen):
+    totals = {stream: seen.get((result["execution_id"], stream), 0) for stream in ("stdout", "stderr")}
+    if any(totals.values()) and totals != {stream: result[f"{stream}_bytes"] for stream in totals}:
+        raise AssertionError(f"the events have {totals} bytes, the result {result['stdout_bytes']}, {result['stderr_bytes']}")
 
 
 def _executions(events, name):

@@ -101,6 +101,14 @@ class Server:
         """
         return processes.with_environment(self._marker.encode("ascii"))
 
+    def cpu_seconds(self):
+        """CPU time of the server and of the connections that have ended, once none is left."""
+        processes.eventually(lambda: not self.session_pids(), "no connection is left")
+        with open(f"/proc/{self._process.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        # proc(5): utime, stime, and those of children that were waited for.
+        return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
     def stop(self):
         """Ends the server, its connections and every command that was started through it."""
         connections = processes.descendants(self._process.pid)

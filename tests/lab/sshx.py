@@ -123,6 +123,53 @@ class Running:
         return thread
 
 
+class Unread:
+    """A started run whose stdout nobody reads before `read()` is called; `go_away()` makes it a pipe without a reader."""
+
+    def __init__(self, argv, environment, cwd, filled=0):
+        reader, writer = os.pipe()
+        self._filled = filled
+        os.write(writer, b"p" * filled)
+        self.process = processes.start(
+            argv, stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE, env=environment, cwd=cwd
+        )
+        os.close(writer)
+        self._pipe = os.fdopen(reader, "rb")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def peak_bytes(self):
+        """The most memory that it has held so far."""
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
+            (line,) = [line for line in file if line.startswith("VmHWM:")]
+        return int(line.split()[1]) << 10
+
+    def read(self, timeout=60.0):
+        """Reads all; (exit code, stdout)."""
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        out = self._pipe.read()[self._filled :]
+        self._pipe.close()
+        return self.process.wait(timeout), out
+
+    def go_away(self):
+        """Closes the pipe."""
+        self._pipe.close()
+
+    def end(self, timeout=60.0):
+        """Waits for its end without reading; (exit code, stderr)."""
+        errors = self.process.stderr.read()
+        self.process.stderr.close()
+        code = self.process.wait(timeout)
+        self._pipe.close()
+        return code, errors
+
+    def stop(self):
+        self._pipe.close()
+        processes.stop(self.process)
+
+
 class Sshx:
     """The binary with a home, an SSHX_HOME and XDG folders of its own."""
 
@@ -181,6 +228,11 @@ class Sshx:
             pass_fds=pass_fds,
         )
         return Running(process, argv, self.record)
+
+    def start_unread(self, *arguments, filled=0):
+        """Starts it with a stdout that nobody reads and that holds `filled` bytes already; to be stopped by the caller."""
+        argv = [self.binary, *(str(word) for word in arguments)]
+        return Unread(argv, self.environment, self.directory, filled)
 
     def run(self, *arguments, stdin=None, timeout=60.0, **options):
         """Runs it to the end. `stdin` may also be bytes, which are written and closed."""

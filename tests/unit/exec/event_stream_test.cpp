@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "exec/event_stream.h"
+#include "unit/exec/kept_events.h"
 #include "unit/exec/samples.h"
 #include "unit/exec/schema_check.h"
 
@@ -10,15 +11,9 @@ namespace sshx::exec {
 namespace {
 
 using test::full;
+using test::KeptEvents;
 using test::planned;
 using test::some_error;
-
-class KeptEvents final : public EventSink {
- public:
-  void write(const Json& event) override { events.push_back(event); }
-
-  std::vector<Json> events;
-};
 
 ExecutionResult finalised(ExecutionResult result) {
   finalise(result);
@@ -37,12 +32,12 @@ RunStart start(std::optional<std::string> request_id = std::nullopt) {
 /// The events of a run whose target was started and ended as `result`.
 std::vector<Json> events_of(const ExecutionResult& result) {
   KeptEvents kept;
-  EventStream stream(&kept, result.identity.run_id, Clock::now());
+  EventStream stream(kept.sink(), result.identity.run_id, Clock::now());
   stream.run_started(start());
   stream.target_started(planned());
   stream.target_finished(result);
   stream.run_finished(7);
-  return kept.events;
+  return kept.take();
 }
 
 TEST(EventStreamTest, EachEventIsWhatItsSchemaSays) {
@@ -73,13 +68,13 @@ TEST(EventStreamTest, TheResultIsTheDocumentByteForByte) {
 
 TEST(EventStreamTest, TheRequestsNameComesBack) {
   KeptEvents kept;
-  EventStream stream(&kept, "run", Clock::now());
+  EventStream stream(kept.sink(), "run", Clock::now());
   stream.run_started(start("ticket-1"));
-  EXPECT_EQ(kept.events[0]["request_id"], "ticket-1");
+  EXPECT_EQ(kept.take()[0]["request_id"], "ticket-1");
 }
 
-TEST(EventStreamTest, WithoutASinkNothingHappens) {
-  EventStream stream(nullptr, "run", Clock::now());
+TEST(EventStreamTest, WithoutAReaderNothingHappens) {
+  EventStream stream({}, "run", Clock::now());
   stream.run_started(start());
   stream.target_started(planned());
   stream.target_finished(finalised(full()));
@@ -138,16 +133,17 @@ TEST(TargetCountsTest, WhatNobodyCanTellIsNoFailure) {
 
 TEST(TargetCountsTest, WhatWasNeverStartedIsNotCountedAsStarted) {
   KeptEvents kept;
-  EventStream stream(&kept, "run", Clock::now());
+  EventStream stream(kept.sink(), "run", Clock::now());
   auto result = planned();
   result.error = some_error(ErrorKind::local_io, "audit_open");
   finalise(result);
   stream.run_started(start());
   stream.target_finished(result);
   stream.run_finished(255);
-  EXPECT_EQ(kept.events[2]["counts"]["started"], 0);
-  EXPECT_EQ(kept.events[2]["counts"]["failed"], 1);
-  EXPECT_EQ(kept.events[2]["seq"], 3);
+  const auto events = kept.take();
+  EXPECT_EQ(events[2]["counts"]["started"], 0);
+  EXPECT_EQ(events[2]["counts"]["failed"], 1);
+  EXPECT_EQ(events[2]["seq"], 3);
 }
 
 }  // namespace

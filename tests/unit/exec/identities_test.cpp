@@ -39,7 +39,8 @@ class IdentitiesTest : public testing::Test {
   [[nodiscard]] std::string socket() const { return folder_.file("agent"); }
 
   Signers open(const IdentityChoice& choice, double seconds = kGuardSeconds) {
-    return loop_.run(open_identities(loop_.runtime(), choice, after(seconds)));
+    PrivateKeys keys;
+    return loop_.run(open_identities(loop_.runtime(), choice, keys, after(seconds)));
   }
 
   /// The names of the keys that would be offered, in order; or the one "kind/code" of the error.
@@ -96,6 +97,17 @@ class AgentIdentitiesTest : public IdentitiesTest {
  private:
   test::SshAgent agent_{socket()};
 };
+
+TEST_F(IdentitiesTest, AFileIsReadOnceARun) {
+  PrivateKeys keys;
+  const auto missing = keys.load(path("a"));
+  EXPECT_FALSE(missing.has_value());
+  const auto first = keys.load(key("b"));
+  std::filesystem::remove(path("b"));
+  EXPECT_EQ(*keys.load(path("b")), *first);
+  (void)key("a");
+  EXPECT_EQ(keys.load(path("a")).error().code, missing.error().code);
+}
 
 TEST_F(IdentitiesTest, AConfiguredFileIsOffered) {
   EXPECT_THAT(offered(file_choice(key("work"))), ElementsAre("work"));

@@ -128,11 +128,18 @@ TEST(ReadPayloadTest, OneCommandOrOneScript) {
 TEST(ReadPayloadTest, ACommandIsTakenAsItStands) {
   const auto payload = read_payload({{"command", "echo 'a  b'\n"}, {"pty", true}}, kLimit);
   ASSERT_TRUE(payload.has_value());
-  EXPECT_EQ(payload->bytes, "echo 'a  b'\n");
+  EXPECT_EQ(payload->bytes.text(), "echo 'a  b'\n");
   EXPECT_FALSE(payload->interpreter.has_value());
   EXPECT_TRUE(payload->terminal);
   EXPECT_EQ(payload->directory, "");
   EXPECT_THAT(payload->environment, IsEmpty());
+}
+
+TEST(PayloadBytesTest, CopiesShareTheBytes) {
+  const PayloadBytes bytes("echo");
+  const auto copy = bytes;
+  EXPECT_EQ(&copy.text(), &bytes.text());
+  EXPECT_EQ(copy.digest(), sha256_label("echo"));
 }
 
 // The bytes go to the interpreter, so nothing may be made of them here.
@@ -142,7 +149,7 @@ TEST(ReadPayloadTest, AScriptFileIsTakenByteForByte) {
   test::write_file(folder.file("script"), bytes);
   const auto payload = read_payload({{"script_file", folder.file("script")}}, kLimit);
   ASSERT_TRUE(payload.has_value());
-  EXPECT_EQ(payload->bytes, bytes);
+  EXPECT_EQ(payload->bytes.text(), bytes);
   EXPECT_EQ(payload->interpreter->text(), "/bin/sh");
 }
 
@@ -193,9 +200,9 @@ Payload command_in(const std::string& directory) {
 
 TEST(ExecRequestTest, APlainCommandGoesAsItStands) {
   Payload payload = command_in("");
-  EXPECT_EQ(exec_request(payload), payload.bytes);
+  EXPECT_EQ(exec_request(payload), payload.bytes.text());
   payload.terminal = true;
-  EXPECT_EQ(exec_request(payload), payload.bytes);
+  EXPECT_EQ(exec_request(payload), payload.bytes.text());
 }
 
 /// The word in the one pair of quotes of a wrapped request.
