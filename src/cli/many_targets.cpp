@@ -29,16 +29,16 @@ std::string outcome_text(const exec::ExecutionResult& result) {
   return fmt::format("{}/{}", to_string(result.error->kind), result.error->code);
 }
 
-/// What people hear on stderr while a run goes on: who failed and why, and, where nothing else is
-/// written to the terminal meanwhile, how far it is.
+/// What people hear on stderr while a run goes on: who failed and why, and on a terminal how far it
+/// is.
 class People final : public exec::FanOutReceiver {
  public:
-  People(const Terminal& terminal, std::size_t total, exec::OutputMode output)
-      : terminal_(terminal),
-        status_(total, output == exec::OutputMode::captured ? status_columns(terminal.notes())
-                                                            : std::nullopt) {}
+  People(Notes notes, std::size_t total) : notes_(notes), status_(total, status_columns(notes)) {}
 
-  void tick() override { Terminal::draw(status_.tick(Clock::now())); }
+  void tick() override {
+    // A reader that has stopped would get all of them once it goes on.
+    if (output_ == nullptr || output_->waiting() == 0) write(status_.tick(Clock::now()));
+  }
 
   void target_started(const exec::ExecutionResult& planned) override {
     status_.started(planned.target.name(), Clock::now());
@@ -46,29 +46,54 @@ class People final : public exec::FanOutReceiver {
 
   void target_finished(const exec::ExecutionResult& result) override {
     const auto& name = result.target.name();
-    if (result.error || !result.warnings.empty()) Terminal::draw(status_.clear());
-    for (const auto& warning : result.warnings)
-      terminal_.note(fmt::format("{}: warning: {}", name, warning));
+    for (const auto& warning : result.warnings) note(fmt::format("{}: warning: {}", name, warning));
     if (result.error) tell(name, *result.error);
-    Terminal::draw(status_.finished(name, result.success(), Clock::now()));
+    write(status_.finished(name, result.success(), Clock::now()));
   }
 
   void cancelled() override {
+    // Past what waits for a reader: who has pressed Ctrl-C has to hear it now.
     Terminal::draw(status_.clear());
     const auto running = running_list(status_.running(Clock::now()));
     if (!running.empty()) Terminal::warn(running);
   }
 
-  void end() { Terminal::draw(status_.clear()); }
-
- private:
-  void tell(const std::string& name, const Error& error) const {
-    Terminal::warn(fmt::format("{}: {}", name, error.message));
-    if (!error.hint.empty()) terminal_.note(fmt::format("{}: hint: {}", name, error.hint));
+  void output_through(InheritedOutput* output) override {
+    write(status_.clear());
+    output_ = output;
   }
 
-  const Terminal& terminal_;
+  void before_lines() override { write(status_.clear()); }
+
+  void end() { write(status_.clear()); }
+
+ private:
+  void tell(const std::string& name, const Error& error) {
+    warn(fmt::format("{}: {}", name, error.message));
+    if (!error.hint.empty()) note(fmt::format("{}: hint: {}", name, error.hint));
+  }
+
+  void note(std::string_view message) {
+    if (notes_ == Notes::shown) warn(message);
+  }
+
+  void warn(std::string_view message) {
+    write(status_.clear());
+    write(Terminal::line(message));
+  }
+
+  void write(std::string text) {
+    if (text.empty()) return;
+    if (output_ == nullptr) {
+      Terminal::draw(text);
+    } else {
+      output_->write(1, std::move(text));
+    }
+  }
+
+  Notes notes_;
   StatusLine status_;
+  InheritedOutput* output_ = nullptr;  ///< Where targets' lines go to as well, if any.
 };
 
 /// What a command printed, as far as it was kept.
@@ -117,7 +142,7 @@ Result<int> run_on_many(const exec::RunRequest& run, const Presentation& present
   }
   EvidenceStore store;
   store.attach_queue(presentation, options);
-  People people(terminal, run.sessions.size(), options.output);
+  People people(terminal.notes(), run.sessions.size());
   const auto report = exec::execute_fan_out(run, options, people);
   people.end();
   if (const auto kept = store.finish(); !kept) terminal.note("warning: " + kept.error().message);

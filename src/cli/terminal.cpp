@@ -19,8 +19,8 @@ constexpr std::size_t kLongestAnswer = 1024;
 /// Where answers go. As stdout itself, there is one for the whole process.
 int answer_descriptor = STDOUT_FILENO;
 
-void to_stderr(std::string_view line) {
-  static_cast<void>(write_all(STDERR_FILENO, fmt::format("sshx: {}\n", line), "standard error"));
+void to_stderr(std::string_view message) {
+  static_cast<void>(write_all(STDERR_FILENO, Terminal::line(message), "standard error"));
 }
 
 }  // namespace
@@ -54,16 +54,20 @@ Status Terminal::out(std::string_view text) {
   return written;
 }
 
-void Terminal::note(std::string_view message) const {
-  if (notes_ == Notes::shown) to_stderr(printable(message));
+std::string Terminal::line(std::string_view message) {
+  return fmt::format("sshx: {}\n", printable(message));
 }
 
-void Terminal::warn(std::string_view message) { to_stderr(printable(message)); }
+void Terminal::note(std::string_view message) const {
+  if (notes_ == Notes::shown) to_stderr(message);
+}
+
+void Terminal::warn(std::string_view message) { to_stderr(message); }
 
 void Terminal::report(const Error& error) {
   if (error.code == "broken_pipe") return;
-  to_stderr(printable(redact(error.message)));
-  if (!error.hint.empty()) to_stderr("hint: " + printable(redact(error.hint)));
+  to_stderr(redact(error.message));
+  if (!error.hint.empty()) to_stderr("hint: " + redact(error.hint));
 }
 
 void Terminal::draw(std::string_view text) {

@@ -39,6 +39,8 @@ class Terminal {
   /// "sshx: MESSAGE" on stderr, with --quiet nothing. Faults of stderr are not reported: there is
   /// nowhere left to.
   void note(std::string_view message) const;
+  /// What note() writes.
+  [[nodiscard]] static std::string line(std::string_view message);
   /// The same with --quiet too, since the caller has to act on it.
   static void warn(std::string_view message);
   /// "sshx: MESSAGE" and, where there is a hint, "sshx: hint: HINT" on stderr, with --quiet too.

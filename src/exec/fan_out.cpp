@@ -276,7 +276,8 @@ Task<Status> FanOut::attempt_streamed(Runtime runtime, Execution& execution,
   const auto input = make_input(run_, changed);
   auto& result = execution.result;
   PrefixedOutput lines(result.target.name(), *output_,
-                       options_.safe_output ? ControlBytes::visible : ControlBytes::kept);
+                       options_.safe_output ? ControlBytes::visible : ControlBytes::kept,
+                       [this] { receiver_.before_lines(); });
   const ssh::CommandStreams streams{*input, lines, changed};
   std::optional<LocalTerminal> none;
   auto status = co_await carry_out(runtime, execution, streams, none);
@@ -346,6 +347,7 @@ Status FanOut::prepare() {
       std::vector<InheritedOutput::Sink>{{STDOUT_FILENO, "stdout"}, {STDERR_FILENO, "stderr"}},
       room_);
   output_ = streamed_.get();
+  receiver_.output_through(output_);
   return {};
 }
 
@@ -369,6 +371,7 @@ Task<Status> FanOut::work() {
   workers_ = std::min(run_.sessions.size(), static_cast<std::size_t>(run_.concurrency));
   for (std::size_t i = workers_; i > 0; --i) spawn(runtime_.context, work_alone());
   co_await wait_for_workers();
+  receiver_.output_through(nullptr);
   const auto until = stopped_because_.empty() ? kNoDeadline : after(kStalledReaderSeconds);
   if (streamed_ != nullptr) co_await streamed_->drain(runtime_, until);
   co_return Status();

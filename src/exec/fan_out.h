@@ -22,6 +22,12 @@ class FanOutReceiver {
   virtual void target_finished(const ExecutionResult& result) = 0;
   /// The caller asked to stop, and what runs is about to be ended.
   virtual void cancelled() = 0;
+  /// From now on lines of targets go through `output`, whose sink 1 is stderr: whoever writes there
+  /// as well has to take the same way, so that nothing gets into anything else. Null once all of
+  /// them are in it.
+  virtual void output_through(InheritedOutput* output) = 0;
+  /// Lines of a target are about to be written.
+  virtual void before_lines() = 0;
 };
 
 /// What came of a run on several targets (sshx.run.v1).

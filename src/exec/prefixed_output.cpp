@@ -23,9 +23,9 @@ std::size_t breaking_point(std::string_view text) {
 }  // namespace
 
 PrefixedOutput::PrefixedOutput(std::string_view name, InheritedOutput& output,
-                               ControlBytes control_bytes)
+                               ControlBytes control_bytes, std::function<void()> before_lines)
     : prefix_(std::string(name) + ": "), output_(output), writer_(output.add_writer()),
-      control_bytes_(control_bytes) {}
+      control_bytes_(control_bytes), before_lines_(std::move(before_lines)) {}
 
 void PrefixedOutput::receive(ssh::OutputStream stream, std::string_view bytes) {
   const auto index = static_cast<std::size_t>(stream);
@@ -49,7 +49,9 @@ void PrefixedOutput::write_lines(std::size_t index, std::string_view text) {
     started.clear();
     text.remove_prefix(end + 1);
   }
-  if (!piece.empty()) output_.write(index, std::move(piece), writer_);
+  if (piece.empty()) return;
+  before_lines_();
+  output_.write(index, std::move(piece), writer_);
 }
 
 void PrefixedOutput::break_line(std::string& line, std::string& piece) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 
 #include "core/utf8.h"
@@ -20,8 +21,11 @@ namespace sshx::exec {
 class PrefixedOutput final : public ssh::OutputReceiver {
  public:
   /// `output` has sink 0 for stdout and 1 for stderr, and must outlive this. `name` has to be fit
-  /// for a terminal, as names of hosts are.
-  PrefixedOutput(std::string_view name, InheritedOutput& output, ControlBytes control_bytes);
+  /// for a terminal, as names of hosts are. `before_lines` is called each time that lines are about
+  /// to be written.
+  PrefixedOutput(
+      std::string_view name, InheritedOutput& output, ControlBytes control_bytes,
+      std::function<void()> before_lines = [] {});
 
   /// Does not wait.
   void receive(ssh::OutputStream stream, std::string_view bytes) override;
@@ -51,6 +55,7 @@ class PrefixedOutput final : public ssh::OutputReceiver {
   InheritedOutput& output_;
   InheritedOutput::Writer writer_;
   ControlBytes control_bytes_;
+  std::function<void()> before_lines_;
   std::array<Stream, 2> streams_;
 };
 

@@ -29,9 +29,9 @@ enum class HostKeyVerdict : std::uint8_t {
 /// list; hashed names, [host]:port, wildcards, negation, @revoked and @cert-authority lines; CRLF;
 /// comments. Names compare by ASCII case. A port other than 22 is looked up as [host]:port; when no
 /// key is stored under that, a key stored for the plain name is accepted if it is the same, as
-/// ssh(1) does. Copies share the records, which never change. The first look at a host takes time by
-/// the lines with hashed names, wildcards or negation; lines that spell their names out are indexed.
-/// Belongs to one thread.
+/// ssh(1) does. Copies share the records, which never change. The first look at a host takes time
+/// by the lines with hashed names, wildcards or negation; lines that spell their names out are
+/// indexed. Belongs to one thread.
 class KnownHosts {
  public:
   /// No records.

@@ -51,6 +51,14 @@ class FanOutCase(TargetCase):
         return [int(name) for name in os.listdir(folder)]
 
 
+def line_seen(text):
+    """What a terminal shows of a line whose beginning is written over (carriage return)."""
+    shown = ""
+    for part in text.split("\r"):
+        shown = part + shown[len(part) :]
+    return shown.rstrip()
+
+
 class DocumentTest(FanOutCase):
     def test_all_of_a_group_answer_in_one_document(self):
         document, results = self.run_all("echo out; echo err >&2", code=0)
@@ -79,6 +87,7 @@ class DocumentTest(FanOutCase):
         events = self.sshx.json("audit", "query", "--run-id", document["run_id"], code=0)["events"]
         self.assertEqual({event["execution_id"] for event in events}, {r["execution_id"] for r in results.values()})
 
+    # B196
     def test_lines_of_people_begin_with_the_name(self):
         done = self.sshx.ok("run", "--group", "all", "--", "echo one; echo two; echo bad >&2; printf half")
         for name in self.target_names:
@@ -101,13 +110,13 @@ class DocumentTest(FanOutCase):
         done = self.sshx.ok("run", "--group", "all", "--gather", "--", r"printf 'a\377b\n'")
         self.assertIn(b"a\xffb\n", done.out)
 
-    def test_a_terminal_shows_how_far_it_is(self):
+    def on_a_terminal(self, *words, stdout=None):
+        """What a terminal gets that is stderr and, unless another one is given, stdout."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         process = processes.start(
-            [self.sshx.binary, "run", "--group", "all", "--json", "--", "true"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave, env=self.sshx.environment,
-            cwd=self.sshx.directory,
+            [self.sshx.binary, "run", "--group", "all", *words], stdin=subprocess.DEVNULL, stdout=stdout or slave, stderr=slave,
+            env=self.sshx.environment, cwd=self.sshx.directory,
         )  # fmt: skip
         self.addCleanup(processes.stop, process)
         os.close(slave)
@@ -116,7 +125,22 @@ class DocumentTest(FanOutCase):
         with contextlib.suppress(OSError):
             while piece := os.read(master, 4096):
                 shown += piece
-        self.assertIn(b"4/4 done", shown)
+        return shown.decode()
+
+    def test_a_terminal_shows_how_far_it_is(self):
+        shown = self.on_a_terminal("--json", "--", "true", stdout=subprocess.DEVNULL)
+        self.assertIn("4/4 done", shown)
+
+    def test_a_terminal_shows_how_far_it_is_between_the_lines(self):
+        self.add_dead_host("dead")
+        shown = self.on_a_terminal("--", "for i in 1 2 3; do echo out-$i; echo err-$i >&2; sleep 0.5; done")
+        self.assertRegex(shown, r"\d/5 done, 1 failed, \d running; slowest ")
+        seen = [line_seen(line) for line in shown.split("\r\n")]
+        for name in self.target_names:
+            for stream in ("out", "err"):
+                self.assertEqual([f"{name}: {stream}-{i}" for i in (1, 2, 3)], [line for line in seen if line.startswith(f"{name}: {stream}")])
+        ours = [line for line in seen if line and not line.startswith("web-")]
+        self.assertTrue(all(line.startswith("sshx: ") for line in ours), ours)
 
     def test_a_preview_is_offline_and_shows_each(self):
         document = self.sshx.json("run", "--group", "all", "--dry-run", "--", "true", code=0, version="sshx.request.v1")
@@ -152,8 +176,14 @@ class DocumentTest(FanOutCase):
 
 
 class TroubleTest(FanOutCase):
-    # B191: a dead host never stops the rest.
+    # B195: one dead host never stops the rest, whatever its place in the order.
     def test_a_dead_host_stops_no_other(self):
+        for name in ("a-dead", "web-2-dead", "zz-dead"):
+            self.add_dead_host(name)
+            document, results = self.run_all("true", options=("--concurrency", "1"), code=1)
+            self.assert_fields(document, counts__succeeded=4, counts__failed=1)
+            self.assert_fields(results[name], error_kind="connect", executed=False)
+            self.sshx.ok("host", "remove", name)
         self.add_dead_host("dead")
         document, results = self.run_all("true", code=1)
         self.assert_fields(document, success=False, counts__succeeded=4, counts__failed=1, counts__started=5)
@@ -173,6 +203,15 @@ class TroubleTest(FanOutCase):
     def test_max_failures(self):
         document, _ = self.run_all("exit 1", options=("--max-failures", "2", "--concurrency", "1"), code=1)
         self.assert_fields(document, counts__failed=2, counts__skipped=2)
+
+    # B193: what the time of a host or of the run ends is ended on the host as well.
+    def test_the_time_of_a_host_ends_what_runs_there(self):
+        folder, command = self.mark()
+        document, results = self.run_all(command, options=("--host-timeout", "4s"), code=1)
+        self.assert_fields(document, counts__started=4, counts__failed=4)
+        self.assert_fields(results["web-1"], error_kind="timeout", error__code="host", remote_state="terminated")
+        for pid in self.marked(folder, 4):
+            self.assertFalse(processes.is_running(pid))
 
     def test_the_time_of_the_whole_run_ends_what_runs_and_skips_the_rest(self):
         folder, command = self.mark()
@@ -196,6 +235,22 @@ class TroubleTest(FanOutCase):
                 self.assert_fields(result, error_kind="cancelled", remote_state="terminated", executed=True)
         for pid in pids:
             self.assertFalse(processes.is_running(pid))
+
+    # What the sessions do cannot be seen any more, so the orderly end takes long.
+    def test_a_first_signal_tells_what_runs_and_a_second_one_leaves(self):
+        folder = self.lab.new_directory("m")
+        command = f"touch {folder}/$$; kill -STOP $PPID; exec sleep 600"
+        running = self.sshx.start("run", "--group", "all", "--json", "--", command)
+        self.marked(folder, 4)
+        running.signal(signal.SIGINT)
+        running.wait_for(b"; Ctrl-C again to leave\n", "err")
+        self.assertRegex(running.so_far("err"), rb"sshx: still running: web-\d \(\d+ s\), web-\d .*; Ctrl-C again to leave\n")
+        self.assertFalse(running.has_ended())
+        running.signal(signal.SIGINT)
+        document = self.sshx.document(running.wait(), "sshx.run.v1")
+        self.assert_fields(document, exit_code=1, counts__started=4, counts__succeeded=0)
+        for result in document["results"]:
+            self.assert_fields(result, error_kind="cancelled", remote_state="unknown")
 
     def test_a_cancel_while_evidence_is_written_starts_nothing(self):
         self.run_all("true", code=0)
@@ -285,7 +340,7 @@ class CrowdedServerTest(FanOutCase):
     server_options = {"config": ("MaxStartups 2:100:2",)}
     target_names = tuple(f"n{number:02}" for number in range(24))
 
-    # B196: what the server turns away before its banner is tried again, more gently.
+    # B110: what the server turns away before its banner is tried again, more gently.
     def test_a_server_that_turns_connections_away_is_tried_again(self):
         document, _ = self.run_all("true", options=("--concurrency", "24", "--connect-timeout", "60s"), timeout=120)
         self.assertEqual(document["counts"]["succeeded"], 24, [r["error"] for r in document["results"] if r["error"]])

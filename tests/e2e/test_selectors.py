@@ -67,6 +67,41 @@ class TypoTest(SelectorCase):
         self.assertNotIn("db-1", json.dumps(document))
 
 
+class MeaningTest(SelectorCase):
+    """B197: what a plan says that selectors mean."""
+
+    def selected(self, *options, **keywords):
+        document = self.sshx.json("run", "--dry-run", *options, "--", "true", code=0, **keywords)
+        return [target["alias"] for target in document["targets"]]
+
+    def test_what_each_selects(self):
+        for options, names in (
+            (("--tag", "env=prod"), ["db-1", "web-1"]),
+            (("--group", "web,db"), ["db-1", "web-1", "web-2"]),
+            (("--group", "web", "--tag", "env=prod"), ["web-1"]),
+            (("-t", "web-2,db-1"), ["db-1", "web-2"]),
+            (("-t", "web-2", "-t", "db-1"), ["db-1", "web-2"]),
+            (("--all-hosts", "--exclude", "web-*"), ["db-1"]),
+            (("--hosts-from", self.names_file("web-2\nweb-1\n")), ["web-1", "web-2"]),
+        ):
+            with self.subTest(options):
+                self.assertEqual(self.selected(*options), names)
+
+    # A comma is a part of the value: tags are given one by one.
+    def test_all_tags_have_to_be_there(self):
+        self.sshx.ok("host", "add", "web-3", "--address", "127.0.0.1:2", "--tag", "env=prod", "--tag", "os=a,b")
+        self.assertEqual(self.selected("--tag", "os=a,b", "--tag", "env=prod"), ["web-3"])
+        self.assert_refused(self.select("--tag", "env=prod", "--tag", "env=test"), "no_match")
+        self.assert_refused(self.select("--tag", "env=prod,os=a"), "unknown_tag", "env=prod,os=a")
+
+    def test_names_from_stdin(self):
+        self.assertEqual(self.selected("--hosts-from", "-", stdin=b"web-2\ndb-1\n"), ["db-1", "web-2"])
+
+    def test_several_names_of_one_address_are_told(self):
+        document = self.sshx.json("run", "--dry-run", "--all-hosts", "--", "true", code=0)
+        self.assert_mentions(" ".join(document["notes"]), "127.0.0.1:1", "db-1", "web-1", "web-2")
+
+
 class StdinTest(SelectorCase):
     def test_stdin_gives_one_thing_only(self):
         document = self.select("--hosts-from", "-", "--stdin", stdin=b"web-1\n")

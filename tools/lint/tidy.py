@@ -10,6 +10,7 @@ sshx-build/tidy; entries that were not used for 30 days are dropped.
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -55,7 +56,10 @@ def translation_units(build):
 
 def headers_by_object(build):
     """Object file -> the files it was compiled from, as ninja recorded them."""
-    listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    # ninja may rewrite its log when it reads it, and another shard reads it at the same moment.
+    with open(build / "tidy.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
     found, current = {}, None
     for line in listing.splitlines():
         if match := re.match(r"(\S+): #deps \d+, .*\((VALID|STALE)\)", line):
