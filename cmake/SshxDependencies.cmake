@@ -30,6 +30,13 @@ else()
   target_link_libraries(sshx_fmt INTERFACE fmt::fmt)
 endif()
 
+# Its headers only: the library is loaded when a secret is needed (ADR 15).
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(libsecret REQUIRED libsecret-1)
+add_library(sshx_libsecret INTERFACE)
+target_include_directories(sshx_libsecret SYSTEM INTERFACE ${libsecret_INCLUDE_DIRS})
+target_link_libraries(sshx_libsecret INTERFACE ${CMAKE_DL_LIBS})
+
 find_path(SSHX_ASIO_INCLUDE asio.hpp REQUIRED)
 mark_as_advanced(SSHX_ASIO_INCLUDE)
 add_library(sshx_asio INTERFACE)
@@ -43,7 +50,6 @@ if(SSHX_SANITIZE MATCHES "thread")
 endif()
 
 if(SSHX_SYSTEM_LIBSSH2)
-  find_package(PkgConfig REQUIRED)
   pkg_check_modules(libssh2 REQUIRED IMPORTED_TARGET libssh2>=1.11.1)
   add_library(Libssh2::libssh2 ALIAS PkgConfig::libssh2)
   set(SSHX_LIBSSH2_ORIGIN "system ${libssh2_VERSION}")

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/run_command.h"
 #include "cli/schema_command.h"
+#include "cli/secret_command.h"
 #include "cli/terminal.h"
 #include "cli/version_command.h"
 #include "core/error_json.h"
@@ -27,6 +28,7 @@ Result<int> dispatch(const Invocation& invocation, Terminal& terminal) {
   if (name == "run") return run_run_command(invocation, terminal);
   if (name.starts_with("host.")) return run_host_command(invocation, terminal);
   if (name.starts_with("audit.")) return run_audit_command(invocation, terminal);
+  if (name.starts_with("secret.")) return run_secret_command(invocation, terminal);
   if (name.starts_with("mcp.")) return run_mcp_command(invocation, terminal);
   return run_schema_command(invocation, terminal);
 }

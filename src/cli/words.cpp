@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/redact.h"
@@ -14,8 +15,13 @@ namespace {
 
 enum class Arity : std::uint8_t { unknown, none, one };
 
-/// The operations of this group are also spelled with dashes: `--host-add`.
-constexpr std::string_view kDashedGroup = "host.";
+/// Operations that are also spelled with dashes: `--host-add`, `--password-set`.
+struct DashedGroup {
+  std::string_view spelled;
+  std::string_view group;
+};
+constexpr std::array<DashedGroup, 2> kDashedGroups{{{"host-", "host."}, {"password-", "secret."}}};
+constexpr std::string_view kSecretGroup = "secret.";
 
 bool is_option(std::string_view argument) noexcept {
   return argument.size() > 1 && argument.front() == '-';
@@ -55,9 +61,19 @@ bool takes_next(std::string_view option) {
 }
 
 const Operation* dashed_operation(std::string_view name) {
-  std::string path(name);
-  if (const auto dash = path.find('-'); dash != std::string::npos) path[dash] = '.';
-  return path.starts_with(kDashedGroup) ? find_operation(path) : nullptr;
+  for (const auto& [spelled, group] : kDashedGroups) {
+    if (name.starts_with(spelled))
+      return find_operation(std::string(group) + std::string(name.substr(spelled.size())));
+  }
+  return nullptr;
+}
+
+/// Says nothing of what was given, which others on this machine may have seen by now.
+Error secret_as_argument() {
+  return config_error("usage",
+                      "a secret is never an argument, where others can see it; only its key is",
+                      "sshx secret set KEY asks for the secret, or reads it from stdin; if a real "
+                      "one was given, change it");
 }
 
 bool begins_operation(std::string_view path) {
@@ -131,7 +147,7 @@ class Scan {
   }
 
   void take_word(const std::string& word) {
-    if (words_.operation != nullptr) return words_.arguments.push_back(word);
+    if (words_.operation != nullptr) return take_argument(word);
     const auto path = words_.path.empty() ? word : words_.path + "." + word;
     if (const auto* operation = find_operation(path)) return settle(*operation);
     if (begins_operation(path)) {
@@ -139,6 +155,15 @@ class Scan {
     } else {
       fault(unknown_command(words_.path, word));
     }
+  }
+
+  /// A word behind the operation's. Behind one about secrets there is one, a key.
+  void take_argument(const std::string& word) {
+    const bool is_about_secrets = words_.operation->name.starts_with(kSecretGroup);
+    const bool is_another = std::exchange(has_argument_, true);
+    if (is_about_secrets && (is_another || word.find(':') != std::string::npos))
+      return fault(secret_as_argument());
+    words_.arguments.push_back(word);
   }
 
   void take_option(const std::string& option) {
@@ -164,7 +189,7 @@ class Scan {
     const auto value = option.substr(equals + 1);
     if (const auto* operation = words_.path.empty() ? dashed_operation(flag) : nullptr) {
       settle(*operation);
-      words_.arguments.push_back(value);
+      take_argument(value);
     } else if (arity_of_flag(flag) == Arity::none) {
       fault(config_error("usage", fmt::format("--{} takes no value", flag)));
     } else if (value.empty()) {
@@ -200,6 +225,7 @@ class Scan {
 
   std::span<const std::string> left_;
   Words words_;
+  bool has_argument_ = false;
 };
 
 }  // namespace

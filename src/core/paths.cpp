@@ -133,6 +133,8 @@ Result<path> hosts_file_path() { return file_in(kConfigHome, "hosts.json"); }
 
 Result<path> audit_database_path() { return file_in(kStateHome, "audit.db"); }
 
+Result<path> vault_path() { return file_in(kDataHome, "vault.json"); }
+
 Result<path> user_known_hosts_path() {
   SSHX_TRY(const auto home, home_directory());
   return home / ".ssh" / "known_hosts";

@@ -27,6 +27,7 @@ inline constexpr const char* kOwnBinary = "/proc/self/exe";
 /// directories. Each returns: config (`no_home`).
 [[nodiscard]] Result<std::filesystem::path> hosts_file_path();
 [[nodiscard]] Result<std::filesystem::path> audit_database_path();
+[[nodiscard]] Result<std::filesystem::path> vault_path();
 
 /// ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts stay where OpenSSH keeps them.
 [[nodiscard]] Result<std::filesystem::path> user_known_hosts_path();

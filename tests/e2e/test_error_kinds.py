@@ -35,6 +35,7 @@ _PHASES = {
 _OUT_OF_REACH = {
     ("config", "ambiguous"): "ids are random, so two with one beginning cannot be made from outside",
     ("config", "public_key"): "needs a public key of a kind that ssh-keygen does not make",
+    ("config", "not_a_pipe"): "secret get has no document; its words are tested",
     ("local_io", "too_large"): "needs a file of an absurd size",
     ("local_io", "broken_pipe"): "who would read the document has gone",
     ("local_io", "audit_write"): "needs a disk that fails in the middle",
@@ -123,6 +124,9 @@ class EveryKindTest(TargetCase):
         self.assert_fields(document, error__code="no_document", executed=None, execution=None, child__signal=signal.SIGKILL)
         return document
 
+    def secret(self):
+        return self.sshx.json("secret", "list", code=255, environment={"DBUS_SESSION_BUS_ADDRESS": None, "XDG_RUNTIME_DIR": None})
+
     def remote_exit(self):
         return self.run_json("exit 9", code=9)
 
@@ -151,7 +155,7 @@ class EveryKindTest(TargetCase):
                 self.assertTrue(error["message"])
                 self.assertNotIn("\n", error["message"])
                 # Where a person can do something, the error says what (a remote status speaks for itself).
-                if kind in ("config", "blocked", "adapter", "local_io", "connect", "host_key", "auth", "timeout", "exit_missing", "busy"):
+                if kind in ("config", "blocked", "adapter", "secret", "local_io", "connect", "host_key", "auth", "timeout", "exit_missing", "busy"):
                     self.assertTrue(error["hint"], error)
 
     # Design §3: a change whose completion is uncertain is never safe to send again.
@@ -162,7 +166,7 @@ class EveryKindTest(TargetCase):
                 self.assertIn(getattr(self, kind)()["error"]["retry_safety"], ("verify_first", "unsafe", "unknown"))
 
     def test_not_started_is_safe(self):
-        for kind in ("connect", "host_key", "local_io", "config", "blocked"):
+        for kind in ("connect", "host_key", "local_io", "config", "blocked", "secret"):
             with self.subTest(kind):
                 self.sshx.trust(self.server.known_hosts_line())
                 self.assertEqual(getattr(self, kind)()["error"]["retry_safety"], "safe")

@@ -264,7 +264,9 @@ class DocumentedCommandTest(TargetCase):
 
     def _is_good_usage(self, descriptor, arguments):
         if "json" not in descriptor["presentation"]:
-            self.sshx.ok(*arguments)
+            done = self.sshx.run(*arguments, environment={"DBUS_SESSION_BUS_ADDRESS": None, "XDG_RUNTIME_DIR": None})
+            # What asks a keyring gets as far as finding none.
+            self.assertTrue(done.code == 0 or b"to reach a secret service by" in done.err, done)
             return
         # Good usage shows offline too; an example's address is nobody's to call.
         preview = ["--dry-run"] if descriptor["operation"] == "run" else []

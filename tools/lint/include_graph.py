@@ -32,7 +32,8 @@ HOMES = {
     r"fmt/.*": None,
     r"libssh2(_.*)?\.h": {"ssh/libssh2.h"},
     r"nlohmann/.*": {"core/json.h"},
-    r"openssl/.*": {"core/sha256.cpp", "core/base64.cpp", "ssh/evp_key.cpp"},
+    r"libsecret/.*": {"secret/libsecret.h"},
+    r"openssl/.*": {"secret/sealed_text.cpp", "core/sha256.cpp", "core/base64.cpp", "ssh/evp_key.cpp"},
     r"sqlite3\.h": {"audit/sqlite.h", "audit/sqlite.cpp"},
 }
 
