@@ -53,6 +53,23 @@ struct AddressLoad {
   std::size_t limit;
 };
 
+/// One of them, from the moment when its target was chosen.
+class Place {
+ public:
+  explicit Place(AddressLoad& load) : load_(&load) { ++load_->active; }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { leave(); }
+
+  void leave() noexcept {
+    if (load_ != nullptr) --load_->active;
+    load_ = nullptr;
+  }
+
+ private:
+  AddressLoad* load_;
+};
+
 /// Each connection takes a socket and a few descriptors beside it; what the system lets us have is
 /// more than what it gives at first.
 void raise_descriptor_limit() {
@@ -83,7 +100,7 @@ class FanOut {
 
  private:
   Task<void> work_alone();
-  Task<void> carry(Waiting target);
+  Task<void> carry(Waiting target, Place& place);
   Task<Status> attempt(const Waiting& target, ExecutionResult& result);
   Task<Status> attempt_streamed(Runtime runtime, Execution& execution,
                                 std::shared_ptr<ThreadSignal> changed);
@@ -129,7 +146,7 @@ class FanOut {
 
 AddressLoad& FanOut::load_of(std::size_t index) {
   const auto& target = run_.sessions[index].target;
-  const auto limit = static_cast<std::size_t>(run_.concurrency);
+  const auto limit = static_cast<std::size_t>(run_.limits.per_address.value_or(run_.concurrency));
   return loads_.try_emplace(host_and_port(target.address, target.port), AddressLoad{0, limit})
       .first->second;
 }
@@ -198,7 +215,12 @@ Task<void> FanOut::work_alone() {
     Deadline look_again = kNoDeadline;
     auto target = next(look_again);
     if (target) {
-      co_await carry(std::move(*target));
+      {
+        // Left before others look for one.
+        Place place(load_of(target->index));
+        co_await carry(std::move(*target), place);
+      }
+      wake_idle();
     } else if (waiting_.empty()) {
       break;
     } else {
@@ -234,7 +256,8 @@ Task<bool> FanOut::admit(Waiting& target) {
   co_return true;
 }
 
-Task<void> FanOut::carry(Waiting target) {
+/// The target to its end, or until it is to be tried again; `place` is left with the connection.
+Task<void> FanOut::carry(Waiting target, Place& place) {
   auto& result = report_.results[target.index];
   if (!target.refused) {
     const bool may_go_on = co_await admit(target);
@@ -244,16 +267,14 @@ Task<void> FanOut::carry(Waiting target) {
     co_return;
   }
   auto& load = load_of(target.index);
-  ++load.active;
   auto status = co_await attempt(target, result);
-  --load.active;
+  place.leave();
   if (try_again(target, status)) {
     load.limit = std::max<std::size_t>(1, load.active / 2);
     waiting_.push_front(std::move(target));
   } else {
     co_await finish(result, std::move(status));
   }
-  wake_idle();
 }
 
 Task<Status> FanOut::attempt(const Waiting& target, ExecutionResult& result) {
@@ -363,6 +384,8 @@ Task<void> FanOut::wait_for_workers() {
 
 Task<Status> FanOut::work() {
   const Cancellation::Subscription subscription(runtime_.cancellation, changed_);
+  // Not before a signal is heard: who reads it may send one.
+  events_.run_started(run_start(run_));
   if (const auto ready = prepare(); !ready) {
     stop(ready.error().message);
     skip_waiting();
@@ -403,7 +426,6 @@ RunReport execute_fan_out(const RunRequest& run, const RunOptions& options,
   for (const auto& session : run.sessions)
     report.results.push_back(planned_result(run, session, report.run_id));
   EventStream events(options.events, report.run_id, options.started);
-  events.run_started(run_start(run));
   // Every target has a result by the end, whatever happened: there is nothing beside them.
   static_cast<void>(run_cancellable(
       [&](Runtime runtime) { return fan_out(runtime, run, options, receiver, events, report); }));

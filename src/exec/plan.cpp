@@ -115,6 +115,7 @@ Json targets_projection(const std::vector<PlannedTarget>& targets) {
 Json limits_projection(const Limits& limits) {
   Json json = limits_json(limits);
   if (!limits.concurrency) json.erase("concurrency");
+  if (!limits.per_address) json.erase("per_address");
   return json;
 }
 
@@ -259,7 +260,8 @@ Json limits_json(const Limits& limits) {
           {"global_timeout_ms", or_null(limits.global_timeout_ms)},
           {"fail_fast", limits.fail_fast},
           {"max_failures", or_null(limits.max_failures)},
-          {"concurrency", or_null(limits.concurrency)}};
+          {"concurrency", or_null(limits.concurrency)},
+          {"per_address", or_null(limits.per_address)}};
 }
 
 Plan make_plan(std::string_view operation, std::span<const SessionRequest> sessions,

@@ -54,6 +54,7 @@ struct Limits {
   std::optional<long long> max_failures = std::nullopt;  ///< So many failures do.
   /// Most targets at the same time; nothing in a run of one target.
   std::optional<long long> concurrency = std::nullopt;
+  std::optional<long long> per_address = std::nullopt;  ///< Most connections to one of them.
 };
 
 /// A reviewed-before-run description (sshx.plan.v1) of one request, made offline.

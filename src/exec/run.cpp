@@ -43,16 +43,26 @@ Result<std::shared_ptr<ThreadSignal>> signal_of_caller(const RunOptions& options
   return ThreadSignal::make();
 }
 
+/// A run in its order: word to the reader, evidence, word, network. The first word comes when a
+/// signal would be heard, since who reads it may send one.
+Task<Status> run_whole(Runtime runtime, Execution& execution, const RunOptions& options,
+                       EventStream& events, std::shared_ptr<ThreadSignal> changed) {
+  events.run_started(run_start(execution.run));
+  SSHX_CO_CHECK(keep_started(execution.result, options));
+  execution.deadlines = deadlines_of(execution.run, options.started);
+  events.target_started(execution.result);
+  if (options.output == OutputMode::captured)
+    co_return co_await carry_out_captured(runtime, execution, std::move(changed), events);
+  co_return co_await run_streamed(runtime, execution, options.safe_output, std::move(changed));
+}
+
 Status run_on_loop(const RunRequest& run, const RunOptions& options, ExecutionResult& result,
                    EventStream& events) {
   SSHX_TRY(const auto changed, signal_of_caller(options));
   PrivateKeys keys;
-  Execution execution{run, run.sessions.front(), deadlines_of(run, options.started), keys, result};
-  return run_cancellable([&](Runtime runtime) {
-    return options.output == OutputMode::captured
-               ? carry_out_captured(runtime, execution, changed, events)
-               : run_streamed(runtime, execution, options.safe_output, changed);
-  });
+  Execution execution{run, run.sessions.front(), {}, keys, result};
+  return run_cancellable(
+      [&](Runtime runtime) { return run_whole(runtime, execution, options, events, changed); });
 }
 
 }  // namespace
@@ -62,12 +72,7 @@ std::string_view to_string(Entry entry) noexcept { return entry == Entry::mcp ? 
 ExecutionResult execute_run(const RunRequest& run, const RunOptions& options) {
   auto result = planned_result(run, run.sessions.front(), new_id());
   EventStream events(options.events, result.identity.run_id, options.started);
-  events.run_started(run_start(run));
-  auto status = keep_started(result, options);
-  if (status) {
-    events.target_started(result);
-    status = run_on_loop(run, options, result, events);
-  }
+  auto status = run_on_loop(run, options, result, events);
   if (!status) result.error = std::move(status).error();
   result.duration_ms = milliseconds_between(result.identity.started_clock, Clock::now());
   finalise(result);

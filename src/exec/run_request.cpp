@@ -160,7 +160,10 @@ Result<RunRequest> prepare_run(const Json& request, const Confinement& confineme
   if (request["second_channel"] == "never") run.action.second_channel = SecondChannel::never;
   run.concurrency = request["concurrency"].get<long long>();
   run.limits = limits_of(run);
-  if (!run.is_single) run.limits.concurrency = run.concurrency;
+  if (!run.is_single) {
+    run.limits.concurrency = run.concurrency;
+    run.limits.per_address = optional_value<long long>(request, "per_address");
+  }
   run.notes = selection.notes;
   if (!run.sessions.empty()) {
     const auto& warnings = run.sessions.front().trust.known_hosts.warnings();

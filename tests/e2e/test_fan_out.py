@@ -312,6 +312,26 @@ class TroubleTest(FanOutCase):
         self.assertEqual({result["stdout"] for result in document["results"]}, {"same\n"})
 
 
+class PerAddressTest(FanOutCase):
+    # B110: without waiting to be turned away.
+    def test_an_address_gets_no_more_connections_than_it_may(self):
+        folder = self.lab.new_directory("c")
+        command = f"touch {folder}/$$; ls {folder} | wc -l; sleep 0.3; rm {folder}/$$"
+        for limit in (1, 2):
+            options = ("--concurrency", "4", "--per-address", limit)
+            document, results = self.run_all(command, options=options, code=0)
+            self.assertLessEqual(max(int(result["stdout"]) for result in results.values()), limit)
+            self.assert_fields(results["web-1"], limits__per_address=limit, limits__concurrency=4)
+            self.assertEqual(document["counts"]["succeeded"], 4)
+
+    def test_the_plan_has_it(self):
+        hashes = set()
+        for options in ((), ("--per-address", "1"), ("--per-address", "2")):
+            document = self.sshx.json("run", "--group", "all", "--dry-run", *options, "--", "true", code=0)
+            hashes.add(document["plan"]["plan_hash"])
+        self.assertEqual(len(hashes), 3)
+
+
 class LinesTest(FanOutCase):
     """B008: many hosts say much on both streams, and no line of one gets into a line of another."""
 

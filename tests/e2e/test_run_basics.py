@@ -16,6 +16,7 @@ DEFAULT_LIMITS = {
     "fail_fast": False,
     "max_failures": None,
     "concurrency": None,
+    "per_address": None,
 }
 
 

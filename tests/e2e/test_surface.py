@@ -12,7 +12,7 @@ AGENT_PROPERTIES = {
     "run": {
         "address", "all_hosts", "bypass_reason", "command", "concurrency", "connect_timeout_seconds", "cwd", "dry_run", "env",
         "exclude", "expect_plan", "fail_fast", "force", "global_timeout_seconds", "groups", "host_timeout_seconds", "intent",
-        "max_failures", "max_output_bytes", "max_payload_bytes", "no_safety_check", "port", "request_id", "script",
+        "max_failures", "max_output_bytes", "max_payload_bytes", "no_safety_check", "per_address", "port", "request_id", "script",
         "script_file", "second_channel", "server_alive_count_max", "server_alive_interval_seconds", "shard", "shell", "stdin",
         "stdin_base64", "stdin_hold", "tags", "targets", "timeout_seconds", "user",
     },

@@ -122,7 +122,7 @@ TEST_F(PlanTest, EverySemanticInputCounts) {
       [](Inputs& i) { i.limits.global_timeout_ms = 60000; },
       [](Inputs& i) { i.limits.fail_fast = true; }, [](Inputs& i) { i.limits.max_failures = 1; },
       [](Inputs& i) { i.limits.max_failures = 2; }, [](Inputs& i) { i.limits.concurrency = 1; },
-      [](Inputs& i) { i.limits.concurrency = 2; },
+      [](Inputs& i) { i.limits.concurrency = 2; }, [](Inputs& i) { i.limits.per_address = 1; },
       [](Inputs& i) {
         i.action.payload.interpreter = Interpreter{"sh", {}};
       },
@@ -430,7 +430,8 @@ TEST(LimitsJsonTest, EchoesTheEffectiveValues) {
                       .global_timeout_ms = 7,
                       .fail_fast = true,
                       .max_failures = 8,
-                      .concurrency = 9};
+                      .concurrency = 9,
+                      .per_address = 10};
   EXPECT_EQ(limits_json(limits), Json({{"connect_timeout_ms", 1},
                                        {"timeout_ms", 2},
                                        {"max_output_bytes", 3},
@@ -440,12 +441,14 @@ TEST(LimitsJsonTest, EchoesTheEffectiveValues) {
                                        {"global_timeout_ms", 7},
                                        {"fail_fast", true},
                                        {"max_failures", 8},
-                                       {"concurrency", 9}}));
+                                       {"concurrency", 9},
+                                       {"per_address", 10}}));
 }
 
 TEST(LimitsJsonTest, ALimitThatIsNotThereIsNull) {
   const Json json = limits_json(test::some_limits());
-  for (const auto* name : {"host_timeout_ms", "global_timeout_ms", "max_failures", "concurrency"})
+  for (const auto* name :
+       {"host_timeout_ms", "global_timeout_ms", "max_failures", "concurrency", "per_address"})
     EXPECT_TRUE(json.at(name).is_null()) << name;
   EXPECT_EQ(json["fail_fast"], false);
 }

@@ -21,7 +21,7 @@ ARGUMENTS = {
     "address", "all_hosts", "bypass_reason", "command", "concurrency", "connect_timeout_seconds", "cwd", "dry_run", "env",
     "error_kind", "exclude", "execution_id", "expect_plan", "fail_fast", "force", "global_timeout_seconds", "groups",
     "host_timeout_seconds", "intent", "limit", "max_failures", "max_output_bytes", "max_payload_bytes", "no_safety_check",
-    "operation", "port", "request_id", "run_id", "script", "script_file", "second_channel", "server_alive_count_max",
+    "operation", "per_address", "port", "request_id", "run_id", "script", "script_file", "second_channel", "server_alive_count_max",
     "server_alive_interval_seconds", "shard", "shell", "since", "stdin", "stdin_base64", "stdin_hold", "tags", "target",
     "targets", "timeout_seconds", "until", "user",
 }  # fmt: skip
