@@ -22,11 +22,8 @@ Result<Secret> ask_twice(const std::string& question, std::string_view hint) {
 }
 
 Result<Secret> ask_passphrase(const std::string& file, bool is_new) {
-  constexpr std::string_view kHint =
-      "put the passphrase into a file that only you may read, and name that in "
-      "SSHX_VAULT_PASSPHRASE_FILE";
-  if (is_new) return ask_twice("Passphrase for the new vault " + file, kHint);
-  return ask_hidden("Passphrase of the vault " + file + ": ", kHint);
+  if (is_new) return ask_twice("Passphrase for the new vault " + file, secret::kPassphraseHint);
+  return ask_hidden("Passphrase of the vault " + file + ": ", secret::kPassphraseHint);
 }
 
 /// One line of stdin, which has no other.

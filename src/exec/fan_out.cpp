@@ -15,6 +15,7 @@
 #include "exec/audit_record.h"
 #include "exec/evidence.h"
 #include "exec/execution.h"
+#include "exec/output_share.h"
 #include "exec/prefixed_output.h"
 
 namespace sshx::exec {
@@ -44,8 +45,6 @@ struct Active {
 constexpr double kTickSeconds = 0.2;
 /// For one record of the evidence: the store waits two seconds for other processes.
 constexpr double kEvidenceSeconds = 10;
-/// How long a reader that has stalled is waited for once everything is over.
-constexpr double kStalledReaderSeconds = 1;
 
 /// How many connections one address takes, as far as it has shown.
 struct AddressLoad {
@@ -70,13 +69,17 @@ class Place {
   AddressLoad* load_;
 };
 
-/// Each connection takes a socket and a few descriptors beside it; what the system lets us have is
-/// more than what it gives at first.
-void raise_descriptor_limit() {
+/// For how many targets at once the system has descriptors. What it lets us have is more than what
+/// it gives at first. A target takes its socket and a few beside it, most of them while its name is
+/// looked up or an agent asked.
+std::size_t affordable_targets() {
+  constexpr rlim_t kOfTheRun = 32;
+  constexpr rlim_t kOfATarget = 6;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  return (std::max(limit.rlim_cur, kOfTheRun) - kOfTheRun) / kOfATarget;
 }
 
 /// Between half and all of `seconds`, so that those who were refused together do not come back
@@ -356,8 +359,11 @@ void FanOut::tell_of_room() {
   for (const auto& active : active_) active.changed->raise();
 }
 
-/// What all targets share. Returns: local_io when no descriptor is left.
+/// What all targets share. Returns: local_io when there are not enough descriptors.
 Status FanOut::prepare() {
+  if (affordable_targets() == 0) {
+    return Error{ErrorKind::local_io, "io", "the limit of open files (ulimit -n) is too low", {}};
+  }
   output_ = options_.events.output;
   SSHX_TRY(room_, output_ != nullptr ? output_->changed() : ThreadSignal::make());
   if (options_.queue != nullptr) {
@@ -391,7 +397,8 @@ Task<Status> FanOut::work() {
     skip_waiting();
     co_return Status();
   }
-  workers_ = std::min(run_.sessions.size(), static_cast<std::size_t>(run_.concurrency));
+  workers_ = std::min(
+      {run_.sessions.size(), static_cast<std::size_t>(run_.concurrency), affordable_targets()});
   for (std::size_t i = workers_; i > 0; --i) spawn(runtime_.context, work_alone());
   co_await wait_for_workers();
   receiver_.output_through(nullptr);
@@ -419,7 +426,6 @@ std::string results_text(const RunReport& report) {
 
 RunReport execute_fan_out(const RunRequest& run, const RunOptions& options,
                           FanOutReceiver& receiver) {
-  raise_descriptor_limit();
   RunReport report;
   report.run_id = new_id();
   report.started_at = std::chrono::system_clock::now();

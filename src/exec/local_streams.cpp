@@ -2,13 +2,9 @@
 
 #include <utility>
 
+#include "exec/output_share.h"
+
 namespace sshx::exec {
-namespace {
-
-constexpr std::size_t kQueueLimit = 1024UL * 1024;
-
-}  // namespace
-
 StreamedOutput::StreamedOutput(int out_descriptor, int error_descriptor,
                                std::shared_ptr<ThreadSignal> changed)
     : output_({{out_descriptor, "stdout"}, {error_descriptor, "stderr"}}, std::move(changed)) {}

@@ -5,7 +5,6 @@
 namespace sshx::exec {
 namespace {
 
-constexpr std::size_t kQueueLimit = 1024UL * 1024;
 constexpr std::size_t kOwnLimit = 256UL * 1024;
 
 }  // namespace

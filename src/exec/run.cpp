@@ -6,14 +6,11 @@
 #include "exec/evidence.h"
 #include "exec/execution.h"
 #include "exec/local_streams.h"
+#include "exec/output_share.h"
 #include "exec/safe_output.h"
 
 namespace sshx::exec {
 namespace {
-
-/// How long a reader that has stalled is waited for once the command is over and the run failed
-/// anyway.
-constexpr double kStalledReaderSeconds = 1;
 
 Task<Status> run_streamed(Runtime runtime, Execution& execution, bool safely,
                           std::shared_ptr<ThreadSignal> changed) {

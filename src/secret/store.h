@@ -36,6 +36,11 @@ class Store {
   [[nodiscard]] virtual Result<std::vector<std::string>> keys() = 0;
 };
 
+/// What to do where nobody can be asked for the passphrase of a vault.
+inline constexpr std::string_view kPassphraseHint =
+    "put the passphrase into a file that only you may read, and name that in "
+    "SSHX_VAULT_PASSPHRASE_FILE";
+
 /// Asks for the passphrase of the vault `file`, which is to be made when `is_new`.
 using AskPassphrase = std::function<Result<Secret>(const std::string& file, bool is_new)>;
 

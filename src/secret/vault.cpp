@@ -24,8 +24,7 @@ constexpr auto kReadableByOthers = static_cast<mode_t>(S_IRWXG | S_IRWXO);
 using Entries = std::map<std::string, Secret>;
 
 Error no_passphrase(std::string message) {
-  return {ErrorKind::secret, "no_passphrase", std::move(message),
-          "put it into a file that only you may read, and name that in SSHX_VAULT_PASSPHRASE_FILE"};
+  return {ErrorKind::secret, "no_passphrase", std::move(message), std::string(kPassphraseHint)};
 }
 
 /// Refuses a passphrase file that others may read.

@@ -312,6 +312,25 @@ class TroubleTest(FanOutCase):
         self.assertEqual({result["stdout"] for result in document["results"]}, {"same\n"})
 
 
+class DescriptorTest(FanOutCase):
+    """A low limit of open files makes a run slower, or is told; it breaks nothing."""
+
+    target_names = tuple(f"n{number:02}" for number in range(16))
+
+    def run_with(self, limit, **keywords):
+        return self.run_all("true", options=("--concurrency", "16"), prefix=("prlimit", f"--nofile={limit}:{limit}"), **keywords)
+
+    def test_fewer_run_at_a_time(self):
+        for limit in (40, 64):
+            document, _ = self.run_with(limit, code=0)
+            self.assert_fields(document, counts__started=16, counts__succeeded=16)
+
+    def test_too_few_for_one(self):
+        document, results = self.run_with(30, code=1)
+        self.assert_fields(document, counts__started=0, counts__skipped=16)
+        self.assert_mentions(results["n00"]["error"]["message"], "n00 was not started", "limit of open files (ulimit -n)")
+
+
 class PerAddressTest(FanOutCase):
     # B110: without waiting to be turned away.
     def test_an_address_gets_no_more_connections_than_it_may(self):
